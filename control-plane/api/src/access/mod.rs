@@ -1,6 +1,25 @@
 //! Who asks, and whether they may. Authenticators and authorizers answer from memory and never wait.
+//!
+//! - [`certificate`], [`bootstrap`], [`statictoken`]: authenticators
+//! - [`masters`]: the authorizer that comes first
+//! - [`chain`]: several of each in a row
+//! - [`denial`]: the text of a 403
+//! - [`token`]: secrets that are compared and never shown
+
+pub mod bootstrap;
+pub mod certificate;
+pub mod chain;
+pub mod denial;
+pub mod masters;
+pub mod statictoken;
+pub mod token;
 
 use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+
+/// The wall clock of the shell that assembles a server.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// An authenticated identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,6 +28,12 @@ pub struct UserInfo {
     pub uid: String,
     pub groups: Vec<String>,
     pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl UserInfo {
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|member| member == group)
+    }
 }
 
 /// Who nobody is.
@@ -71,6 +96,11 @@ pub enum Decision {
 
 pub trait Authorizer: Send + Sync {
     fn authorize(&self, user: &UserInfo, attributes: &Attributes) -> Decision;
+
+    /// Why [`authorize`](Self::authorize) allows this, for access reviews. Empty: nothing worth saying.
+    fn why_allowed(&self, _user: &UserInfo, _attributes: &Attributes) -> String {
+        String::new()
+    }
 }
 
 /// Looks at every write before it is made and may refuse it, or change it. Sees old and new state (`None`: absent).

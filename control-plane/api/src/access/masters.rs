@@ -1,0 +1,43 @@
+//! The group that may do everything.
+
+use super::{Attributes, Authorizer, Decision, MASTERS, UserInfo};
+
+/// Allows whatever a member of `system:masters` asks, and has no opinion on anybody else. Comes first in a chain, so
+/// that no broken rule locks an operator out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Masters;
+
+impl Authorizer for Masters {
+    fn authorize(&self, user: &UserInfo, _attributes: &Attributes) -> Decision {
+        if user.is_in(MASTERS) {
+            Decision::Allow
+        } else {
+            Decision::NoOpinion
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masters_may_all_and_the_name_alone_gives_nothing() {
+        for (name, group, expected) in [
+            ("anyone", "system:masters", Decision::Allow),
+            ("system:masters", "devs", Decision::NoOpinion),
+            ("anyone", "system:masters2", Decision::NoOpinion),
+        ] {
+            let user = UserInfo {
+                name: name.into(),
+                groups: vec![group.into()],
+                ..UserInfo::default()
+            };
+            assert_eq!(
+                Masters.authorize(&user, &Attributes::default()),
+                expected,
+                "{name} in {group}"
+            );
+        }
+    }
+}
