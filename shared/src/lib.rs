@@ -1,5 +1,27 @@
 //! The protocol of Evenkeel: what the control plane and the agents say to each other, as plain types and rules.
 //!
 //! Nothing here does I/O, waits or reads a clock.
+//!
+//! Kinds: [`cluster`], [`work`], [`binding`], [`policy`] with [`placement`], [`overrides`].
+//! Words: [`names`] of derived objects, [`stamps`] (labels, annotations, conditions), [`identity`] of agents.
+//! Rules: [`condition`], [`taint`], [`quantity`], and [`field`] for what is wrong with an object.
+#![deny(missing_docs)]
 
+pub mod binding;
+pub mod cluster;
+pub mod condition;
+#[expect(
+    missing_docs,
+    reason = "variants are named after the API's own reasons"
+)]
 pub mod field;
+pub mod identity;
+pub mod names;
+pub mod overrides;
+pub mod placement;
+pub mod policy;
+pub mod quantity;
+pub mod stamps;
+pub mod taint;
+mod wire;
+pub mod work;
