@@ -4,7 +4,7 @@
 //!
 //! Kinds: [`cluster`], [`work`], [`binding`], [`policy`] with [`placement`], [`overrides`].
 //! Words: [`names`] of derived objects, [`stamps`] (labels, annotations, conditions), [`identity`] of agents.
-//! Rules: [`condition`], [`taint`], [`quantity`], and [`field`] for what is wrong with an object.
+//! Rules: [`condition`], [`taint`], [`quantity`], [`selector`], [`syntax`] of names, and [`field`] for what is wrong with an object.
 #![deny(missing_docs)]
 
 pub mod binding;
@@ -21,7 +21,9 @@ pub mod overrides;
 pub mod placement;
 pub mod policy;
 pub mod quantity;
+pub mod selector;
 pub mod stamps;
+pub mod syntax;
 pub mod taint;
 mod wire;
 pub mod work;
