@@ -1,7 +1,9 @@
 //! Label and field selectors in their text form, as queries carry them: parsing, with the reference parser's texts for
 //! what is wrong, and matching.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use crate::{field::FieldError, syntax};
 
@@ -70,6 +72,40 @@ impl LabelSelector {
         }
         .selector()
         .map_err(SelectorError)
+    }
+
+    /// The selector that an object holds. An empty one matches everything.
+    pub fn of(selector: &meta::LabelSelector) -> Result<Self, SelectorError> {
+        let labels = selector.match_labels.iter().flatten();
+        let mut requirements = labels
+            .map(|(key, value)| Requirement {
+                key: key.clone(),
+                operator: Operator::In(BTreeSet::from([value.clone()])),
+            })
+            .collect::<Vec<_>>();
+        for expression in selector.match_expressions.iter().flatten() {
+            let values = || expression.values.iter().flatten().cloned().collect();
+            let operator = match expression.operator.as_str() {
+                "In" => Operator::In(values()),
+                "NotIn" => Operator::NotIn(values()),
+                "Exists" => Operator::Exists,
+                "DoesNotExist" => Operator::DoesNotExist,
+                other => {
+                    let text = format!("\"{other}\" is not a valid label selector operator");
+                    return Err(SelectorError(text));
+                }
+            };
+            requirements.push(Requirement {
+                key: expression.key.clone(),
+                operator,
+            });
+        }
+        Ok(Self { requirements })
+    }
+
+    /// Whether these labels fulfil every condition.
+    pub fn matches_labels(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.matches(|key| labels.get(key).map(String::as_str))
     }
 
     /// Whether it matches everything.
@@ -479,6 +515,33 @@ mod tests {
             let selector = LabelSelector::parse(text).unwrap();
             assert_eq!(selector.matches(label), want, "{text}");
         }
+    }
+
+    #[test]
+    fn a_selector_in_an_object_is_read() {
+        let read = |json| LabelSelector::of(&serde_json::from_value(json).unwrap());
+        let selector = read(serde_json::json!({
+            "matchLabels": {"a": "1"},
+            "matchExpressions": [
+                {"key": "b", "operator": "NotIn", "values": ["2"]},
+                {"key": "c", "operator": "Exists"},
+            ],
+        }))
+        .unwrap();
+        assert_eq!(selector, LabelSelector::parse("a=1,b!=2,c").unwrap());
+        let labels = |pairs: &[(&str, &str)]| {
+            let owned = pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            owned.collect::<BTreeMap<_, _>>()
+        };
+        assert!(selector.matches_labels(&labels(&[("a", "1"), ("c", "x")])));
+        assert!(!selector.matches_labels(&labels(&[("a", "1"), ("b", "2"), ("c", "x")])));
+        let odd = read(serde_json::json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]}));
+        assert_eq!(
+            odd.unwrap_err().0,
+            "\"Gt\" is not a valid label selector operator"
+        );
     }
 
     #[test]

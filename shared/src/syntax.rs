@@ -3,7 +3,8 @@
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const QUALIFIED_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const QUALIFIED: &str = "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+const QUALIFIED: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// The longest DNS subdomain, and so the longest object name, in bytes.
@@ -91,6 +92,23 @@ pub fn label_value(value: &str) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with a key of a ConfigMap or Secret.
+pub fn config_key(key: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if key.len() > MAX_SUBDOMAIN {
+        wrong.push(format!("must be no more than {MAX_SUBDOMAIN} bytes"));
+    }
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if key.is_empty() || !key.bytes().all(inner) {
+        wrong.push(CONFIG_KEY.to_owned());
+    } else if key == "." || key == ".." {
+        wrong.push(format!("must not be '{key}'"));
+    } else if key.starts_with("..") {
+        wrong.push("must not start with '..'".to_owned());
+    }
+    wrong
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +128,24 @@ mod tests {
         ] {
             assert_eq!(qualified_name(name).is_empty(), good, "{name}");
         }
+    }
+
+    #[test]
+    fn config_keys() {
+        for (key, good) in [
+            ("a", true),
+            ("A_b-c.d", true),
+            (".a", true),
+            ("", false),
+            (".", false),
+            ("..", false),
+            ("..a", false),
+            ("a/b", false),
+            ("a b", false),
+        ] {
+            assert_eq!(config_key(key).is_empty(), good, "{key:?}");
+        }
+        assert!(!config_key(&"a".repeat(254)).is_empty());
     }
 
     #[test]

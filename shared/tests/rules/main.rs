@@ -1,0 +1,3 @@
+//! Tables and properties of the rules in this crate.
+
+mod quantity;
