@@ -1,1 +1,8 @@
-//! placeholder
+//! The central program: an API server with the controllers that judge, sync and place.
+//!
+//! Controllers keep no truth of their own: each subscribes to the kinds that it needs, decides over a snapshot by a pure
+//! function, and writes against the revisions that the decision saw.
+//!
+//! - [`liveness`]: which clusters are alive
+
+pub mod liveness;
