@@ -4,5 +4,7 @@
 //! function, and writes against the revisions that the decision saw.
 //!
 //! - [`liveness`]: which clusters are alive
+//! - [`pki`]: its authority, the certificate it serves, the administrator's kubeconfig
 
 pub mod liveness;
+pub mod pki;
