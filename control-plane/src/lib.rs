@@ -5,6 +5,8 @@
 //!
 //! - [`liveness`]: which clusters are alive
 //! - [`pki`]: its authority, the certificate it serves, the administrator's kubeconfig
+//! - [`propagation`]: from templates and policies to Works, and their status back
 
 pub mod liveness;
 pub mod pki;
+pub mod propagation;

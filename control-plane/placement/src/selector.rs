@@ -56,7 +56,13 @@ mod tests {
 
     #[test]
     fn requirements() {
-        let table: &[(&str, &[&str], Option<&str>, Option<bool>)] = &[
+        type Case = (
+            &'static str,
+            &'static [&'static str],
+            Option<&'static str>,
+            Option<bool>,
+        );
+        let table: &[Case] = &[
             ("In", &["a", "b"], Some("a"), Some(true)),
             ("In", &["a"], Some("c"), Some(false)),
             ("In", &["a"], None, Some(false)),

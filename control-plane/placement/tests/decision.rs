@@ -45,7 +45,7 @@ fn bare(name: &str) -> ClusterView {
     }
 }
 
-fn binding(placement: Value, current: &[&str]) -> ResourceBindingSpec {
+fn binding(placement: &Value, current: &[&str]) -> ResourceBindingSpec {
     let clusters = current
         .iter()
         .map(|name| json!({"name": name, "replicas": 2}))
@@ -65,6 +65,8 @@ fn names(decision: &Decision) -> Vec<&str> {
         .collect()
 }
 
+type Names = &'static [&'static str];
+
 #[test]
 fn decisions() {
     let fleet = [
@@ -74,7 +76,7 @@ fn decisions() {
         bare("d"),
         terminating("e"),
     ];
-    let table: &[(&str, Value, &[&str], &[&str], &str)] = &[
+    let table: &[(&str, Value, Names, Names, &str)] = &[
         (
             "no placement takes all that fit",
             json!({}),
@@ -184,7 +186,7 @@ fn decisions() {
         ),
     ];
     for (name, placement, current, expected, reason) in table {
-        let binding = binding(placement.clone(), current);
+        let binding = binding(placement, current);
         let decision = decide(&binding, "", &fleet, &[], &[]);
         assert_eq!(names(&decision), *expected, "{name}: {}", decision.message);
         assert_eq!(decision.reason, *reason, "{name}");
@@ -199,7 +201,7 @@ fn a_term_in_use_is_not_left_for_an_earlier_one() {
     let placement = json!({"clusterAffinities": [
         {"affinityName": "first", "clusterNames": ["a"]},
         {"affinityName": "second", "clusterNames": ["b"]}]});
-    let binding = binding(placement, &["b"]);
+    let binding = binding(&placement, &["b"]);
     let decision = decide(&binding, "second", &fleet, &[], &[]);
     assert_eq!(names(&decision), ["b"]);
     assert_eq!(decision.affinity_name, "second");
@@ -208,14 +210,14 @@ fn a_term_in_use_is_not_left_for_an_earlier_one() {
 #[test]
 fn the_reason_counts_every_cluster() {
     let fleet = [tainted("a"), tainted("b"), bare("c")];
-    let decision = decide(&binding(json!({}), &[]), "", &fleet, &[], &[]);
+    let decision = decide(&binding(&json!({}), &[]), "", &fleet, &[], &[]);
     assert_eq!(
         decision.message,
         "0/3 clusters are available: 2 cluster(s) had untolerated taint \
          {cluster.karmada.io/unreachable:NoSchedule}, 1 cluster(s) did not have the API resource."
     );
     let decision = decide(
-        &binding(json!({}), &[]),
+        &binding(&json!({}), &[]),
         "",
         &[] as &[ClusterView],
         &[],
@@ -230,11 +232,11 @@ fn the_reason_counts_every_cluster() {
 #[test]
 fn wishes_for_later_are_named_beside_a_success() {
     let fleet = [cluster("a")];
-    let decision = decide(&binding(json!({}), &[]), "", &fleet, &[], &["failover"]);
+    let decision = decide(&binding(&json!({}), &[]), "", &fleet, &[], &["failover"]);
     assert!(decision.scheduled);
     assert!(decision.message.contains("Not acted on yet: failover"));
     let held = decide(
-        &binding(json!({}), &[]),
+        &binding(&json!({}), &[]),
         "",
         &fleet,
         &["propagateDeps"],
@@ -293,7 +295,7 @@ proptest! {
         fleet.sort_by(|a, b| a.name.cmp(&b.name));
         fleet.dedup_by(|a, b| a.name == b.name);
         let current = current.iter().map(String::as_str).collect::<Vec<_>>();
-        let mut binding = binding(placement, &current);
+        let mut binding = binding(&placement, &current);
         let first = decide(&binding, "", &fleet, &[], &[]);
 
         let staying = |target: &TargetCluster| fleet
