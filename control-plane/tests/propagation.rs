@@ -37,7 +37,7 @@ fn deployment(generation: i64) -> Value {
     })
 }
 
-fn claim(placement: Value) -> Claim {
+fn claim(placement: &Value) -> Claim {
     Claim {
         namespace: "shop".into(),
         name: "everywhere".into(),
@@ -168,7 +168,7 @@ impl World {
 fn placed() -> World {
     let mut world = World {
         template: Some(deployment(1)),
-        claim: Some(claim(json!({}))),
+        claim: Some(claim(&json!({}))),
         fleet: vec![cluster("a", true, false), cluster("b", true, false)],
         ..World::default()
     };
@@ -340,7 +340,7 @@ fn templates_in_reserved_namespaces_are_left_alone() {
         template["metadata"]["namespace"] = namespace.into();
         let mut world = World {
             template: Some(template),
-            claim: Some(claim(json!({}))),
+            claim: Some(claim(&json!({}))),
             fleet: vec![cluster("a", true, false)],
             ..World::default()
         };
@@ -352,7 +352,7 @@ fn templates_in_reserved_namespaces_are_left_alone() {
 #[test]
 fn held_delivery_is_marked_on_the_work() {
     let mut world = placed();
-    let mut claim = claim(json!({}));
+    let mut claim = claim(&json!({}));
     claim.spec.suspension =
         serde_json::from_value(json!({"dispatchingOnClusters": {"clusterNames": ["b"]}})).unwrap();
     world.claim = Some(claim);
@@ -400,7 +400,7 @@ proptest! {
             match change {
                 Change::Template(generation) => world.template = generation.map(deployment),
                 Change::Claim(which) => {
-                    world.claim = which.map(|which| claim(match which {
+                    world.claim = which.map(|which| claim(&match which {
                         0 => json!({}),
                         1 => json!({"clusterAffinity": {"clusterNames": ["a", "c"]}}),
                         2 => json!({"clusterAffinity": {"clusterNames": ["nowhere"]}}),
