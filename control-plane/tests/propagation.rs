@@ -318,7 +318,7 @@ fn what_is_not_acted_on_yet_is_said_and_nothing_is_placed() {
     let mut world = World {
         template: Some(deployment(1)),
         claim: Some(claim(
-            json!({"replicaScheduling": {"replicaSchedulingType": "Divided"}}),
+            &json!({"replicaScheduling": {"replicaSchedulingType": "Divided"}}),
         )),
         fleet: vec![cluster("a", true, false)],
         ..World::default()
