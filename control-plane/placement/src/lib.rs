@@ -9,6 +9,7 @@
 //! - [`candidates`]: which clusters may get a workload, and why the others may not
 //! - [`unsupported`]: what a policy may ask for that is not acted on yet
 //! - [`decision`]: which clusters get it
+//! - [`spread`]: topology spread constraints, over nodes or cells
 #![deny(missing_docs)]
 
 pub mod affinity;
@@ -17,4 +18,5 @@ pub mod claim;
 pub mod decision;
 pub mod fleet;
 pub mod selector;
+pub mod spread;
 pub mod unsupported;
