@@ -1,6 +1,9 @@
 //! The group that may do everything.
 
-use super::{Attributes, Authorizer, Decision, MASTERS, UserInfo};
+use super::{
+    Attributes, Authorizer, Decision, MASTERS, Rules, UserInfo,
+    rbac::{PolicyRule, rule::ALL},
+};
 
 /// Allows whatever a member of `system:masters` asks, and has no opinion on anybody else. Comes first in a chain, so
 /// that no broken rule locks an operator out.
@@ -15,6 +18,36 @@ impl Authorizer for Masters {
             Decision::NoOpinion
         }
     }
+
+    fn rules(&self, user: &UserInfo, _namespace: &str) -> Rules {
+        let rules = if user.is_in(MASTERS) {
+            everything().into()
+        } else {
+            Vec::new()
+        };
+        Rules {
+            rules,
+            incomplete: None,
+        }
+    }
+}
+
+/// The rules that give all resources and all paths.
+pub fn everything() -> [PolicyRule; 2] {
+    let all = || vec![ALL.to_owned()];
+    [
+        PolicyRule {
+            verbs: all(),
+            api_groups: all(),
+            resources: all(),
+            ..PolicyRule::default()
+        },
+        PolicyRule {
+            verbs: all(),
+            non_resource_urls: all(),
+            ..PolicyRule::default()
+        },
+    ]
 }
 
 #[cfg(test)]

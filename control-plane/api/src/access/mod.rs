@@ -1,7 +1,7 @@
 //! Who asks, and whether they may. Authenticators and authorizers answer from memory and never wait.
 //!
 //! - [`certificate`], [`bootstrap`], [`statictoken`]: authenticators
-//! - [`masters`]: the authorizer that comes first
+//! - [`masters`], [`rbac`]: authorizers
 //! - [`chain`]: several of each in a row
 //! - [`denial`]: the text of a 403
 //! - [`token`]: secrets that are compared and never shown
@@ -11,6 +11,7 @@ pub mod certificate;
 pub mod chain;
 pub mod denial;
 pub mod masters;
+pub mod rbac;
 pub mod statictoken;
 pub mod token;
 
@@ -101,6 +102,19 @@ pub trait Authorizer: Send + Sync {
     fn why_allowed(&self, _user: &UserInfo, _attributes: &Attributes) -> String {
         String::new()
     }
+
+    /// What a user may in a namespace, as far as rules can say it.
+    fn rules(&self, _user: &UserInfo, _namespace: &str) -> Rules {
+        Rules::default()
+    }
+}
+
+/// What a user may, as a list of rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub rules: Vec<rbac::PolicyRule>,
+    /// Why these rules are not the whole truth.
+    pub incomplete: Option<String>,
 }
 
 /// Looks at every write before it is made and may refuse it, or change it. Sees old and new state (`None`: absent).
