@@ -2,6 +2,7 @@
 //!
 //! - [`certificate`], [`bootstrap`], [`statictoken`]: authenticators
 //! - [`masters`], [`rbac`]: authorizers
+//! - [`reviews`]: the kinds by which clients ask
 //! - [`chain`]: several of each in a row
 //! - [`denial`]: the text of a 403
 //! - [`token`]: secrets that are compared and never shown
@@ -12,6 +13,7 @@ pub mod chain;
 pub mod denial;
 pub mod masters;
 pub mod rbac;
+pub mod reviews;
 pub mod statictoken;
 pub mod token;
 
