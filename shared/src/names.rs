@@ -56,13 +56,18 @@ fn plain(name: &str) -> String {
     name.replace(':', ".").to_lowercase()
 }
 
+/// The 32-bit FNV-1a hash.
+pub fn fnv1a_32(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
 /// FNV-1a (32 bits) in decimal, each digit written as a letter that makes no words.
 fn digest(key: &str) -> String {
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let hash = key.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    hash.to_string()
+    fnv1a_32(key.as_bytes())
+        .to_string()
         .bytes()
         .map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()]))
         .collect()
