@@ -20,12 +20,31 @@ pub enum Change {
     Delete,
 }
 
-/// One write of a transaction.
+/// One write of a transaction. A transaction writes each key at most once; a key that comes twice is a conflict.
 #[derive(Clone, Debug)]
 pub struct Write {
     pub key: Key,
     pub precondition: Precondition,
     pub change: Change,
+}
+
+impl Write {
+    /// Whether this may be done to an object that stands at `head`, or is not there. What is not there cannot be
+    /// deleted.
+    pub(crate) fn may_follow(&self, head: Option<Revision>) -> bool {
+        match (self.precondition, &self.change) {
+            (Precondition::Absent, Change::Delete) => false,
+            (Precondition::Absent, Change::Put(_)) => head.is_none(),
+            (Precondition::At(revision), _) => head == Some(revision),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.change {
+            Change::Put(body) => body.json.len(),
+            Change::Delete => 0,
+        }
+    }
 }
 
 /// Why a transaction was not made. Nothing of it was.
