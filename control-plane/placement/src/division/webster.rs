@@ -83,9 +83,9 @@ fn skip_ahead(parties: &mut [Party<'_>], seats: i64) -> i64 {
     for _ in 0..64 {
         let middle = f64::midpoint(fits, exceeds);
         if count(middle) <= seats {
-            fits = middle
+            fits = middle;
         } else {
-            exceeds = middle
+            exceeds = middle;
         }
     }
     let mut given = 0;
@@ -131,9 +131,9 @@ fn level(parties: &mut [Party<'_>], seats: i64) -> i64 {
     while exceeds - fits > 1 {
         let middle = i64::midpoint(fits, exceeds);
         if missing(middle) <= seats {
-            fits = middle
+            fits = middle;
         } else {
-            exceeds = middle
+            exceeds = middle;
         }
     }
     let given = missing(fits);
