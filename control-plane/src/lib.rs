@@ -4,9 +4,13 @@
 //! function, and writes against the revisions that the decision saw.
 //!
 //! - [`liveness`]: which clusters are alive
+//! - [`access`]: fixed rules of agents and newcomers
+//! - [`enrol`]: how a member joins
 //! - [`pki`]: its authority, the certificate it serves, the administrator's kubeconfig
 //! - [`propagation`]: from templates and policies to Works, and their status back
 
+pub mod access;
+pub mod enrol;
 pub mod liveness;
 pub mod pki;
 pub mod propagation;

@@ -217,7 +217,7 @@ impl Authority {
     }
 }
 
-pub(super) fn certificate_pem(der: &[u8]) -> String {
+pub(crate) fn certificate_pem(der: &[u8]) -> String {
     pem::encode_config(
         &pem::Pem::new("CERTIFICATE", der),
         pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF),

@@ -30,6 +30,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+pub(crate) use authority::certificate_pem;
 pub use authority::{Authority, subject};
 pub use error::PkiError;
 pub use serving::ServingFiles;
