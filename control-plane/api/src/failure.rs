@@ -15,6 +15,8 @@ pub struct Failure {
     pub details: Value,
     /// Seconds for a Retry-After header.
     pub retry_after: Option<u32>,
+    /// Where a list whose snapshot is gone may go on, inconsistently.
+    pub continue_: Option<String>,
 }
 
 impl Failure {
@@ -25,6 +27,7 @@ impl Failure {
             message: message.into(),
             details: Value::Null,
             retry_after: None,
+            continue_: None,
         }
     }
 
@@ -35,7 +38,10 @@ impl Failure {
     }
 
     fn about(group: &str, plural: &str, name: &str) -> Value {
-        let mut details = json!({"name": name, "kind": plural});
+        let mut details = json!({"kind": plural});
+        if !name.is_empty() {
+            details["name"] = name.into();
+        }
         if !group.is_empty() {
             details["group"] = group.into();
         }
@@ -81,7 +87,13 @@ impl Failure {
 
     /// Validation failed: one cause per error. `kind` is the Kind, not the plural.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let list = errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+        // Each text once, though each cause stays: the reference server counts some checks twice.
+        let mut list: Vec<String> = Vec::new();
+        for text in errors.iter().map(ToString::to_string) {
+            if !list.contains(&text) {
+                list.push(text);
+            }
+        }
         let text = if let [one] = list.as_slice() {
             one.clone()
         } else {
@@ -126,12 +138,63 @@ impl Failure {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
     }
 
+    /// Options in the query or in the body of a DELETE that are not allowed; `kind` is `CreateOptions` and the like.
+    pub fn options(kind: &str, errors: &[FieldError]) -> Self {
+        Self::invalid("meta.k8s.io", kind, "", errors)
+    }
+
+    /// A path of a built-in group that names nothing.
+    pub fn unknown_path() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with_details(json!({}))
+    }
+
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with_details(json!({}))
+    }
+
+    /// What the reference server sends as a bare 500 for some malformed input.
+    pub fn bare_internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
+    /// The store or the server has too much to do; the client is to come back.
+    pub fn busy(message: &str) -> Self {
+        let mut failure = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
+            .with_details(json!({"retryAfterSeconds": 1}));
+        failure.retry_after = Some(1);
+        failure
+    }
+
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        let mut failure = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ServiceUnavailable",
+            message,
+        )
+        .with_details(json!({"retryAfterSeconds": 1}));
+        failure.retry_after = Some(1);
+        failure
+    }
+
     /// The Status object.
     pub fn body(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code.as_u16(),
         });
+        if let Some(token) = &self.continue_ {
+            status["metadata"]["continue"] = token.as_str().into();
+        }
         if !self.reason.is_empty() {
             status["reason"] = self.reason.into();
         }

@@ -126,6 +126,12 @@ pub trait Strategy: Send + Sync {
     /// What a DELETE does beyond the general rule, e.g. a namespace turns Terminating. Called when the object gets its
     /// deletionTimestamp.
     fn begin_delete(&self, _object: &mut Value) {}
+
+    /// Whether an object that is being deleted has to stay although it has no finalizers in its metadata (a namespace
+    /// that still has some in its spec).
+    fn holds_deletion(&self, _object: &Value) -> bool {
+        false
+    }
 }
 
 /// A strategy without any hook.
@@ -199,6 +205,8 @@ pub struct Kind {
     pub create_on_update: bool,
     /// DELETE answers the object and not a Status.
     pub delete_answers_object: bool,
+    /// DELETE on the collection is served. Namespaces do not have it.
+    pub delete_collection: bool,
     /// The definition in the merge schema (`io.k8s.api.apps.v1.Deployment`) that server-side apply and strategic merge
     /// go by. `None`: all lists are atomic, all maps granular.
     pub schema: Option<&'static str>,
@@ -239,6 +247,7 @@ impl Kind {
             unconditional_update: false,
             create_on_update: false,
             delete_answers_object: false,
+            delete_collection: true,
             schema: None,
         }
     }
