@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
@@ -252,7 +252,7 @@ impl Inner {
 
 /// What is done from time to time, for as long as the store is there.
 async fn upkeep(store: Weak<Inner>, interval: Duration) {
-    let mut ticks = tokio::time::interval(interval);
+    let mut ticks = tokio::time::interval_at(Instant::now() + interval, interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;

@@ -2,8 +2,9 @@
 //! survives kill -9 and the loss of power.
 //!
 //! `layout` says what is in the file, `file` counts what it costs, `open` makes, checks and locks it, `writer` is the
-//! thread that writes, and `copy` makes backups.
+//! thread that writes a `batch` at a time, and `copy` makes backups.
 
+mod batch;
 mod copy;
 mod file;
 mod layout;
@@ -57,7 +58,7 @@ impl EmbeddedEngine {
         let path = dir.join(FILE_NAME);
         // A damaged file may make redb panic; that ends here too.
         let opened = tokio::task::spawn_blocking(move || Self::open_blocking(&dir, options)).await;
-        opened.unwrap_or_else(|panic| Err(damaged(&path, panic)))
+        opened.unwrap_or_else(|panic| Err(damaged(&path, format!("it cannot be read ({panic})"))))
     }
 
     fn open_blocking(dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {

@@ -7,9 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use redb::{
-    Database, DatabaseError, ReadableDatabase as _, ReadableTable, StorageError, TableError,
-};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableError};
 
 use super::{
     file::{Costs, CountedFile},
@@ -62,6 +60,7 @@ pub(super) fn open_file(
         // redb would make a new database of it.
         return Err(damaged(path, "the file is empty"));
     }
+    look(path)?;
     let database = database(path, file, cache_bytes, costs)?;
     let (revision, floor) = check(path, &database)?;
     Ok(Opened {
@@ -69,6 +68,16 @@ pub(super) fn open_file(
         revision,
         floor,
     })
+}
+
+/// Refuses what is not ours, or newer, before anything writes to it. What a crash left cannot be looked at before it
+/// is repaired.
+fn look(path: &Path) -> Result<(), OpenError> {
+    match Database::builder().set_cache_size(0).open_read_only(path) {
+        Ok(database) => check(path, &database).map(|_| ()),
+        Err(DatabaseError::RepairAborted) => Ok(()),
+        Err(error) => Err(refused(path, error)),
+    }
 }
 
 fn database(
@@ -147,7 +156,7 @@ pub(super) fn write_meta(
 }
 
 /// Whether it is ours, and of a format that we know.
-fn check(path: &Path, database: &Database) -> Result<(Revision, Revision), OpenError> {
+fn check(path: &Path, database: &impl ReadableDatabase) -> Result<(Revision, Revision), OpenError> {
     let transaction = database
         .begin_read()
         .map_err(|error| failed(path, error.into()))?;

@@ -11,12 +11,15 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::RwLock;
-use redb::{Database, ReadableTable as _, Table};
+use redb::Database;
 use tokio::sync::{mpsc, oneshot};
 
-use super::layout::{self, DELETIONS, Head, META, OBJECTS, STATE};
+use super::{
+    batch::{self, Batch, Made, Transaction},
+    layout::{self, DELETIONS, META, OBJECTS, STATE},
+};
 use crate::{
-    Change, Object, Revision, Write,
+    Object, Revision, Write,
     engine::{Applied, EngineError, Sink, TransactError},
 };
 
@@ -73,29 +76,6 @@ pub(super) struct Writer {
 struct Checkpoint {
     objects: std::vec::IntoIter<Arc<Object>>,
     reply: Reply<(), EngineError>,
-}
-
-/// What shares one commit.
-#[derive(Default)]
-struct Batch {
-    transactions: Vec<Transaction>,
-    states: Vec<(String, Bytes, Reply<(), EngineError>)>,
-    bytes: usize,
-}
-
-struct Transaction {
-    writes: Vec<Write>,
-    reply: Reply<Vec<Arc<Object>>, TransactError>,
-    /// How many changes it made, or which precondition did not hold.
-    outcome: Result<usize, crate::Key>,
-}
-
-/// The changes of a commit, and how far it came.
-struct Made {
-    changes: Vec<Applied>,
-    revision: Revision,
-    floor: u64,
-    checkpointed: u64,
 }
 
 impl Writer {
@@ -260,7 +240,7 @@ impl Writer {
                 checkpointed: 0,
             };
             for transaction in &mut batch.transactions {
-                transaction.outcome = apply(
+                transaction.outcome = batch::apply(
                     &mut objects,
                     &mut deletions,
                     std::mem::take(&mut transaction.writes),
@@ -270,8 +250,9 @@ impl Writer {
             for object in chunk {
                 let key = layout::encode_key(&object.key);
                 // What was written durably since it was renewed is newer.
-                if head(&objects, &key)?.is_some_and(|head| head.revision == object.revision) {
-                    put(&mut objects, &key, object)?;
+                if batch::head(&objects, &key)?.is_some_and(|head| head.revision == object.revision)
+                {
+                    batch::put(&mut objects, &key, object)?;
                     made.checkpointed += 1;
                 }
             }
@@ -308,98 +289,4 @@ impl Writer {
         self.floor = made.floor;
         Ok(made.changes)
     }
-}
-
-impl Batch {
-    fn made(&self) -> u64 {
-        self.transactions
-            .iter()
-            .filter(|transaction| transaction.outcome.is_ok())
-            .count() as u64
-    }
-
-    /// `objects` are those of all transactions, one after the other.
-    fn answer(self, objects: Vec<Arc<Object>>) {
-        let mut objects = objects.into_iter();
-        for transaction in self.transactions {
-            let answer = match transaction.outcome {
-                Ok(count) => Ok(objects.by_ref().take(count).collect()),
-                Err(key) => Err(TransactError::Conflict(key)),
-            };
-            let _ = transaction.reply.send(answer);
-        }
-        for (_, _, reply) in self.states {
-            let _ = reply.send(Ok(()));
-        }
-    }
-
-    fn fail(self, error: &EngineError) {
-        for transaction in self.transactions {
-            let _ = transaction.reply.send(Err(error.clone().into()));
-        }
-        for (_, _, reply) in self.states {
-            let _ = reply.send(Err(error.clone()));
-        }
-    }
-}
-
-type ObjectsTable<'a> = Table<'a, &'static [u8], &'static [u8]>;
-type DeletionsTable<'a> = Table<'a, u64, &'static [u8]>;
-
-/// Makes one transaction, or says whose precondition does not hold.
-fn apply(
-    objects: &mut ObjectsTable<'_>,
-    deletions: &mut DeletionsTable<'_>,
-    writes: Vec<Write>,
-    made: &mut Made,
-) -> Result<Result<usize, crate::Key>, redb::Error> {
-    let mut heads = Vec::with_capacity(writes.len());
-    for write in &writes {
-        let key = layout::encode_key(&write.key);
-        let head = head(objects, &key)?;
-        if !write.may_follow(head.map(|head| head.revision)) {
-            return Ok(Err(write.key.clone()));
-        }
-        heads.push((key, head));
-    }
-    let count = writes.len();
-    for (write, (encoded, head)) in writes.into_iter().zip(heads) {
-        made.revision = made.revision.next();
-        let revision = made.revision;
-        let change = match write.change {
-            Change::Put(body) => {
-                let created = head.map_or(revision, |head| head.created);
-                let object = Object::assemble(write.key, body, revision, created);
-                put(objects, &encoded, &object)?;
-                Applied::Put(Arc::new(object))
-            }
-            Change::Delete => {
-                if let Some(last) = objects.remove(encoded.as_slice())? {
-                    let deletion = layout::encode_deletion(&encoded, last.value(), revision);
-                    deletions.insert(revision.0, deletion.as_slice())?;
-                }
-                Applied::Delete {
-                    key: write.key,
-                    revision,
-                }
-            }
-        };
-        made.changes.push(change);
-    }
-    Ok(Ok(count))
-}
-
-fn head(objects: &ObjectsTable<'_>, key: &[u8]) -> Result<Option<Head>, redb::Error> {
-    let Some(value) = objects.get(key)? else {
-        return Ok(None);
-    };
-    layout::decode_head(value.value())
-        .map(Some)
-        .map_err(|error| redb::Error::Corrupted(error.to_string()))
-}
-
-fn put(objects: &mut ObjectsTable<'_>, key: &[u8], object: &Object) -> Result<(), redb::Error> {
-    let mut value = objects.insert_reserve(key, layout::object_len(object))?;
-    layout::encode_object(object, value.as_mut());
-    Ok(())
 }
