@@ -4,7 +4,8 @@
 //!
 //! Kinds: [`cluster`], [`work`], [`binding`], [`policy`] with [`placement`], [`overrides`].
 //! Words: [`names`] of derived objects, [`stamps`] (labels, annotations, conditions), [`identity`] of agents.
-//! Rules: [`condition`], [`taint`], [`quantity`], [`selector`], [`syntax`] of names, and [`field`] for what is wrong with an object.
+//! Input: [`read`] finds wrong types and unknown fields.
+//! Rules: [`validate`], [`condition`], [`taint`], [`quantity`], [`selector`], [`syntax`] of names, and [`field`] for what is wrong with an object.
 #![deny(missing_docs)]
 
 pub mod binding;
@@ -21,9 +22,11 @@ pub mod overrides;
 pub mod placement;
 pub mod policy;
 pub mod quantity;
+pub mod read;
 pub mod selector;
 pub mod stamps;
 pub mod syntax;
 pub mod taint;
+pub mod validate;
 mod wire;
 pub mod work;

@@ -2,6 +2,7 @@
 
 mod names;
 mod tolerations;
+mod validation;
 
 use std::{io::Read, path::Path};
 
