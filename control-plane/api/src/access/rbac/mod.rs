@@ -3,8 +3,12 @@
 //! - [`rule`]: one rule and what it covers
 //! - [`index`]: all roles and bindings, compiled by subject
 //! - [`escalation`]: what a writer of roles lacks
+//! - [`admission`]: refuses what escalates
+//! - `feed`: keeps the index in step with the store
 
+pub mod admission;
 pub mod escalation;
+mod feed;
 pub mod index;
 pub mod rule;
 
@@ -15,6 +19,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+pub use admission::RbacAdmission;
 pub use index::{Index, Policy};
 pub use rule::PolicyRule;
 
