@@ -154,7 +154,13 @@ impl Store {
     /// Replaces the body of an object in memory: every reader and watcher sees it at once, its revision stays, and it
     /// is on disk by the next checkpoint. A durable write that was prepared before replaces it like any other state.
     pub fn renew(&self, key: &Key, body: Body) -> Result<Arc<Object>, CommitError> {
-        self.inner.cache.renew(key, body)
+        self.inner.cache.renew(key, None, body)
+    }
+
+    /// The same, only if the object still is the one that the new body was made from: neither another renewal nor a
+    /// durable write came in between.
+    pub fn renew_from(&self, from: &Arc<Object>, body: Body) -> Result<Arc<Object>, CommitError> {
+        self.inner.cache.renew(&from.key, Some(from), body)
     }
 
     /// Every change in a scope after a revision. One that is not reached yet gives silence until then.

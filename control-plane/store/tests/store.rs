@@ -347,6 +347,32 @@ async fn a_renewal_is_seen_by_all_and_changes_no_revision() {
 }
 
 #[tokio::test]
+async fn a_renewal_made_from_an_older_state_is_refused() {
+    for (engine, Opened { store, _dir }) in engines().await {
+        let lease = lease("m1");
+        let at = created(&store, &lease, "0").await;
+        let first = store.get(&lease).expect("there");
+        let second = store
+            .renew_from(&first, body("m1", "1"))
+            .expect("nothing came in between");
+        assert!(
+            store.renew_from(&first, body("m1", "2")).is_err(),
+            "{engine}: another renewal came in between"
+        );
+        store
+            .commit(vec![update(&lease, at, "3")])
+            .await
+            .expect("updated");
+        assert!(
+            store.renew_from(&second, body("m1", "4")).is_err(),
+            "{engine}: a durable write came in between"
+        );
+        let stands = store.get(&lease).expect("there");
+        assert_eq!(value(&stands.json), "3", "{engine}");
+    }
+}
+
+#[tokio::test]
 async fn a_slow_watcher_is_told_and_ended() {
     let mut options = options();
     options.watcher_events = 3;

@@ -15,7 +15,7 @@ use super::Server;
 use crate::show::list::ListBytes;
 
 /// The body of an answer.
-pub(crate) struct Body {
+pub struct Body {
     content: Content,
     server: Arc<Server>,
 }
@@ -33,15 +33,15 @@ struct Watch {
 }
 
 impl Body {
-    pub fn whole(server: &Arc<Server>, bytes: impl Into<Bytes>) -> Self {
+    pub(super) fn whole(server: &Arc<Server>, bytes: impl Into<Bytes>) -> Self {
         Self::new(server, Content::Whole(bytes.into()))
     }
 
-    pub fn list(server: &Arc<Server>, list: ListBytes) -> Self {
+    pub(super) fn list(server: &Arc<Server>, list: ListBytes) -> Self {
         Self::new(server, Content::List(Box::new(list)))
     }
 
-    pub fn watch(
+    pub(super) fn watch(
         server: &Arc<Server>,
         events: impl Stream<Item = Bytes> + Send + 'static,
         place: OwnedSemaphorePermit,

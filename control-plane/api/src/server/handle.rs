@@ -1,9 +1,6 @@
 //! One request, from its head to the head of its answer.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, OnceLock},
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -13,6 +10,7 @@ use http::{
     request::Parts,
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
@@ -42,16 +40,28 @@ const METRICS: HeaderValue =
 pub(crate) struct Peer {
     /// The client certificate in DER.
     pub certificate: Option<Vec<u8>>,
-    /// Who the certificate says it is, asked once: a certificate does not change while its connection lasts.
-    user: OnceLock<Arc<UserInfo>>,
+    /// Who the certificate says it is, and when that was asked.
+    user: Mutex<Option<(Instant, Arc<UserInfo>)>>,
 }
+
+/// How long it is not asked again who a certificate says it is: the certificate of a connection does not change, but
+/// it runs out.
+const REMEMBERED: Duration = Duration::from_mins(1);
 
 impl Peer {
     pub fn new(certificate: Option<Vec<u8>>) -> Self {
         Self {
             certificate,
-            user: OnceLock::new(),
+            user: Mutex::default(),
         }
+    }
+
+    fn known(&self) -> Option<Arc<UserInfo>> {
+        self.user
+            .lock()
+            .as_ref()
+            .filter(|(asked, _)| asked.elapsed() < REMEMBERED)
+            .map(|(_, user)| Arc::clone(user))
     }
 }
 
@@ -343,9 +353,9 @@ fn authenticate(
                 .then_some(token.trim())
         });
     if bearer.is_none()
-        && let Some(user) = peer.user.get()
+        && let Some(user) = peer.known()
     {
-        return Ok(Arc::clone(user));
+        return Ok(user);
     }
     let credentials = Credentials {
         certificate: peer.certificate.as_deref(),
@@ -355,7 +365,7 @@ fn authenticate(
         Ok(user) => {
             let user = Arc::new(user);
             if bearer.is_none() {
-                let _ = peer.user.set(Arc::clone(&user));
+                *peer.user.lock() = Some((Instant::now(), Arc::clone(&user)));
             }
             Ok(user)
         }

@@ -8,7 +8,7 @@
 //! - [`body`]: bodies of answers
 //! - [`health`], [`discovery`], [`version`], [`metrics`]: endpoints that are no resources
 
-pub(crate) mod body;
+pub mod body;
 pub mod builder;
 pub(crate) mod discovery;
 pub(crate) mod handle;
@@ -91,6 +91,16 @@ impl Server {
     /// Where other parts of the process register their metrics, before it serves.
     pub fn metrics_registry(&self) -> Arc<Mutex<MetricsRegistry>> {
         Arc::clone(&self.metrics_registry)
+    }
+
+    /// Answers one request as if it had come over a connection without TLS: for tests, and for whatever speaks HTTP to
+    /// this server inside the process.
+    pub async fn answer<B>(self: &Arc<Self>, request: http::Request<B>) -> Response<body::Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + Unpin,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        handle::handle(Arc::clone(self), Arc::default(), request).await
     }
 
     pub(crate) fn admissions(&self) -> &[Arc<dyn Admission>] {

@@ -272,7 +272,7 @@ pub(crate) async fn store(
         return Ok(Attempt::Done(Answer::stored(Arc::clone(current))));
     }
     let outcome = if volatile {
-        server.store().renew(&current.key, body)
+        server.store().renew_from(current, body)
     } else {
         commit(server, current.key.clone(), precondition, Change::Put(body)).await
     };

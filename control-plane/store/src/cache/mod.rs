@@ -142,7 +142,12 @@ impl Cache {
     }
 
     /// The object in memory gets another body and keeps its revision.
-    pub fn renew(&self, key: &Key, body: Body) -> Result<Arc<Object>, CommitError> {
+    pub fn renew(
+        &self,
+        key: &Key,
+        from: Option<&Arc<Object>>,
+        body: Body,
+    ) -> Result<Arc<Object>, CommitError> {
         let mut wakers = Vec::new();
         let object = {
             let mut contents = self.contents.write();
@@ -155,6 +160,12 @@ impl Cache {
                     current: None,
                 });
             };
+            if from.is_some_and(|from| !Arc::ptr_eq(from, &previous)) {
+                return Err(CommitError::Conflict {
+                    key: key.clone(),
+                    current: Some(previous),
+                });
+            }
             let object = Arc::new(Object::assemble(
                 previous.key.clone(),
                 body,
