@@ -41,8 +41,8 @@ pub struct Column {
     pub cell: Cell,
 }
 
-/// Where the value of a cell comes from. The name column (`Name`, format `name`) is always first and not listed; an
-/// `Age` column is listed like any other.
+/// Where the value of a cell comes from. The name column (`Name`, format `name`) is always first and not listed, unless
+/// a kind lists it where it wants it; an `Age` column is listed like any other.
 #[derive(Clone)]
 pub enum Cell {
     /// A pointer into the object (`/spec/syncMode`); absent is an empty cell.
@@ -176,6 +176,17 @@ pub enum Storage {
     Review(Arc<dyn Review>),
 }
 
+/// Where a selectable field is found.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldPlace {
+    /// The selectable field.
+    pub field: &'static str,
+    /// The dotted path in the object.
+    pub path: &'static str,
+    /// What it is compared as when it is absent.
+    pub absent: &'static str,
+}
+
 /// One kind in one version.
 #[derive(Clone)]
 pub struct Kind {
@@ -192,6 +203,8 @@ pub struct Kind {
     pub subresources: Vec<Subresource>,
     /// Field selectors beyond `metadata.name` and `metadata.namespace`, as dotted paths (`status.phase`).
     pub selectable_fields: &'static [&'static str],
+    /// Those of them that lie elsewhere than their name says, or that are not empty when absent.
+    pub field_places: &'static [FieldPlace],
     pub strategy: Arc<dyn Strategy>,
     pub storage: Storage,
     /// Kubernetes' own kinds: strategic merge patch is offered, list items carry no kind, and kind and apiVersion may
@@ -240,6 +253,7 @@ impl Kind {
             }],
             subresources: Vec::new(),
             selectable_fields: &[],
+            field_places: &[],
             strategy: Arc::new(Plain),
             storage: Storage::Stored,
             builtin: false,
@@ -269,6 +283,16 @@ impl Kind {
         self.subresources
             .iter()
             .find(|subresource| subresource.name == name)
+    }
+
+    /// Where a selectable field is found: by default where its name says, and empty when absent.
+    pub fn field_place(&self, field: &'static str) -> FieldPlace {
+        let place = self.field_places.iter().find(|place| place.field == field);
+        place.copied().unwrap_or(FieldPlace {
+            field,
+            path: field,
+            absent: "",
+        })
     }
 
     pub fn has_status(&self) -> bool {

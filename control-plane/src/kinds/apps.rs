@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_api::{
     failure::Failure,
-    kind::{Column, Kind, RequestContext, Strategy, Subresource, SubresourceKind},
+    kind::{Column, FieldPlace, Kind, RequestContext, Strategy, Subresource, SubresourceKind},
 };
 use evenkeel_shared::field::FieldError;
 use jiff::Timestamp;
@@ -82,6 +82,11 @@ pub fn kinds() -> Vec<Kind> {
             subresources: vec![status(), scale(Some("/spec/selector"))],
             strategy: Arc::new(ReplicaSet),
             selectable_fields: &["status.replicas"],
+            field_places: &[FieldPlace {
+                field: "status.replicas",
+                path: "status.replicas",
+                absent: "0",
+            }],
             ..workload(
                 "ReplicaSet",
                 "replicasets",

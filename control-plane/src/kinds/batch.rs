@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_api::{
     failure::Failure,
-    kind::{Column, Kind, RequestContext, Strategy},
+    kind::{Column, FieldPlace, Kind, RequestContext, Strategy},
 };
 use evenkeel_shared::field::FieldError;
 use jiff::Timestamp;
@@ -38,6 +38,11 @@ pub fn kinds() -> Vec<Kind> {
             columns: job_columns(),
             subresources: vec![status()],
             selectable_fields: &["status.successful"],
+            field_places: &[FieldPlace {
+                field: "status.successful",
+                path: "status.succeeded",
+                absent: "0",
+            }],
             strategy: Arc::new(Job),
             generation: true,
             unconditional_update: true,

@@ -84,7 +84,16 @@ pub fn attributes(object: &Value, kind: &Kind) -> Attributes {
     let mut fields = kind
         .selectable_fields
         .iter()
-        .map(|path| ((*path).into(), field(object, path).into()))
+        .map(|name| {
+            let place = kind.field_place(name);
+            let value = field(object, place.path);
+            let value = if value.is_empty() {
+                place.absent.into()
+            } else {
+                value.into()
+            };
+            ((*name).into(), value)
+        })
         .collect::<Vec<(Box<str>, Box<str>)>>();
     fields.sort();
     Attributes {

@@ -31,19 +31,25 @@ impl Include {
     }
 }
 
-/// The definitions of the columns; the name is always the first.
+/// Whether the kind says itself where its name goes.
+fn places_name(kind: &Kind) -> bool {
+    kind.columns.iter().any(|column| column.name == "Name")
+}
+
+/// The definitions of the columns; the name is the first, unless the kind puts it elsewhere.
 pub(crate) fn columns(kind: &Kind) -> Value {
-    let mut columns = vec![json!({
-        "name": "Name", "type": "string", "format": "name", "description": NAME, "priority": 0,
-    })];
-    columns.extend(kind.columns.iter().map(|column| {
+    let definition = |name, type_, format, description, priority| {
         json!({
-            "name": column.name,
-            "type": column.type_,
-            "format": "",
-            "description": column.description,
-            "priority": column.priority,
+            "name": name, "type": type_, "format": format, "description": description, "priority": priority,
         })
+    };
+    let mut columns = Vec::new();
+    if !places_name(kind) {
+        columns.push(definition("Name", "string", "name", NAME, 0));
+    }
+    columns.extend(kind.columns.iter().map(|column| match column.name {
+        "Name" => definition("Name", "string", "name", NAME, column.priority),
+        name => definition(name, column.type_, "", column.description, column.priority),
     }));
     columns.into()
 }
@@ -56,7 +62,10 @@ pub(crate) fn row(
     include: Include,
     now: Timestamp,
 ) -> Value {
-    let mut cells = vec![Value::from(meta::name(object))];
+    let mut cells = Vec::new();
+    if !places_name(kind) {
+        cells.push(Value::from(meta::name(object)));
+    }
     cells.extend(
         kind.columns
             .iter()

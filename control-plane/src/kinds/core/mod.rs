@@ -11,7 +11,7 @@ mod volumes;
 
 use std::sync::Arc;
 
-use evenkeel_api::kind::{Cell, Kind, KindScope, NameRule};
+use evenkeel_api::kind::{Cell, FieldPlace, Kind, KindScope, NameRule};
 
 use super::{
     builtin,
@@ -72,6 +72,11 @@ pub fn kinds() -> Vec<Kind> {
             columns: node::columns(),
             subresources: vec![status()],
             selectable_fields: &["spec.unschedulable"],
+            field_places: &[FieldPlace {
+                field: "spec.unschedulable",
+                path: "spec.unschedulable",
+                absent: "false",
+            }],
             strategy: Arc::new(node::Node),
             ..plain("Node", "nodes", "node")
         },
@@ -102,6 +107,11 @@ pub fn kinds() -> Vec<Kind> {
             columns: pods::columns(),
             subresources: vec![status()],
             selectable_fields: pods::SELECTABLE,
+            field_places: &[FieldPlace {
+                field: "spec.hostNetwork",
+                path: "spec.hostNetwork",
+                absent: "false",
+            }],
             strategy: Arc::new(pods::Pod),
             generation: true,
             delete_answers_object: true,
@@ -120,6 +130,11 @@ pub fn kinds() -> Vec<Kind> {
             columns: pods::replication_columns(),
             subresources: vec![super::apps::scale(Some("/spec/selector")), status()],
             selectable_fields: &["status.replicas"],
+            field_places: &[FieldPlace {
+                field: "status.replicas",
+                path: "status.replicas",
+                absent: "0",
+            }],
             strategy: Arc::new(pods::ReplicationController),
             generation: true,
             ..plain(
