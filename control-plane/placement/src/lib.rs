@@ -9,6 +9,7 @@
 //! - [`candidates`]: which clusters may get a workload, and why the others may not
 //! - [`unsupported`]: what a policy may ask for that is not acted on yet
 //! - [`decision`]: which clusters get it
+//! - [`groups`]: how many clusters and groups of clusters, and which
 //! - [`division`]: how many replicas each of them gets
 //! - [`spread`]: topology spread constraints, over nodes or cells
 #![deny(missing_docs)]
@@ -19,6 +20,7 @@ pub mod claim;
 pub mod decision;
 pub mod division;
 pub mod fleet;
+pub mod groups;
 pub mod selector;
 pub mod spread;
 pub mod unsupported;
