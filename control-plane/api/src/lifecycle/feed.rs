@@ -1,9 +1,9 @@
 //! Changes of all kinds in one stream.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use evenkeel_store::{Event, EventKind, Object, Resource, Scope};
-use futures::{StreamExt as _, stream, stream::SelectAll};
+use futures::{Stream, StreamExt as _, stream, stream::SelectAll};
 use tokio::time::Instant;
 
 use crate::{
@@ -24,7 +24,8 @@ pub(super) enum Change {
     Quiet,
 }
 
-type Events = stream::BoxStream<'static, (Resource, Option<Event>)>;
+/// `Sync` too, since the collector is borrowed across waits.
+type Events = Pin<Box<dyn Stream<Item = (Resource, Option<Event>)> + Send + Sync>>;
 
 /// Every stored kind that is wanted, watched. A watch that was too slow starts anew, with everything that is there.
 pub(super) struct Feed {
@@ -91,7 +92,7 @@ impl Feed {
                 }
             }
         });
-        self.events.push(events.boxed());
+        self.events.push(Box::pin(events));
     }
 
     /// The next change. Renewals of volatile objects are passed over.
