@@ -125,7 +125,7 @@ bin=${CARGO_TARGET_DIR:-$PWD/target}/$folder
 
 # Judged faster than by default, so that the demo need not be waited for.
 hub_timings=(--cluster-monitor-period=1s --cluster-monitor-grace-period=8s)
-agent_timings=(--cluster-status-update-frequency=2s --cluster-probe-timeout=1s --cluster-lease-duration=8s
+agent_timings=(--cluster-status-update-frequency=2s --probe-timeout=1s --cluster-lease-duration=8s
     --cluster-failure-threshold=4s --cluster-success-threshold=4s)
 
 port=${port:-$(free_port)}
