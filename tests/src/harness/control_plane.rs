@@ -69,7 +69,7 @@ impl Timings {
     pub fn agent_flags(&self) -> Vec<String> {
         flags(&[
             ("--cluster-status-update-frequency", self.status_frequency),
-            ("--cluster-probe-timeout", self.probe_timeout),
+            ("--probe-timeout", self.probe_timeout),
             ("--cluster-failure-threshold", self.threshold),
             ("--cluster-success-threshold", self.threshold),
             ("--cluster-lease-duration", self.lease_duration),

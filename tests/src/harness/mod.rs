@@ -1,16 +1,23 @@
 //! Runs the two programs, members and kubectl for end-to-end tests. Everything lives in one temporary folder, every
 //! wait has a deadline, and whatever was started ends when its handle is dropped. When a test fails, the ends of the
 //! programs' logs are shown.
+//!
+//! `EVENKEEL_TEST_KUBECONFIG` names the kubeconfig of a real cluster: [`target::Target::start`] then hands that out in
+//! place of a simulated member.
 
+pub mod agent;
 pub mod control_plane;
 pub mod kubectl;
 pub mod process;
+pub mod target;
 pub mod wait;
 
 use std::path::{Path, PathBuf};
 
+pub use agent::Agent;
 pub use control_plane::{ControlPlane, Timings};
 pub use kubectl::Kubectl;
+pub use target::Target;
 pub use wait::{eventually, throughout};
 
 /// The folder of one test.
