@@ -33,17 +33,14 @@ pub fn unknown(
     condition::new(stamps::READY, "Unknown", verdict.reason(), &message, now)
 }
 
-/// `last heard at 2026-01-02T03:04:05Z, 41s ago`, or how long nothing was heard.
-pub fn last_heard(heard: Option<Timestamp>, silence: Duration) -> String {
-    let silence = humantime::format_duration(Duration::from_secs(silence.as_secs()));
+/// When a cluster was last heard, or for how long the control plane has listened in vain.
+fn last_heard(heard: Option<Timestamp>, silence: Duration) -> String {
     match heard {
-        Some(heard) => format!(
-            "last heard at {}, nothing for {silence}",
-            condition::whole_second(heard)
+        Some(heard) => format!("it was last heard at {}", condition::whole_second(heard)),
+        None => format!(
+            "nothing was heard since the control plane began to listen, {} ago",
+            humantime::format_duration(Duration::from_secs(silence.as_secs()))
         ),
-        None => {
-            format!("not heard for {silence}, the time since the control plane began to listen")
-        }
     }
 }
 
@@ -231,11 +228,11 @@ mod tests {
         assert_eq!(condition.reason, "ClusterStatusUnknown");
         assert_eq!(
             condition.message,
-            "The agent stopped reporting: last heard at 2026-01-02T03:03:24Z, nothing for 41s."
+            "The agent stopped reporting: it was last heard at 2026-01-02T03:03:24Z."
         );
         let never = unknown(Silence::NeverUpdated, Duration::from_secs(61), None, now());
         assert_eq!(never.reason, "ClusterStatusNeverUpdated");
-        assert!(never.message.contains("not heard for 1m 1s"));
+        assert!(never.message.contains("began to listen, 1m 1s ago"));
     }
 
     #[test]

@@ -87,6 +87,11 @@ impl Ledger {
         gap.saturating_sub(self.beat)
     }
 
+    /// The pause of the control plane that the last beat told of; zero when it was on time.
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
     /// A cluster as it stands in the store. A new one, or one of the same name with another uid, begins a grace period.
     /// `now` is the monotonic clock; `heard` what a checkpoint says.
     pub fn observe(

@@ -56,6 +56,22 @@ pub enum Action {
     UpdateTemplateStatus(Value),
 }
 
+impl Action {
+    /// In a word, for the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::CreateBinding(_) => "create binding",
+            Self::UpdateBinding(_) => "update binding",
+            Self::UpdateBindingStatus(_) => "update binding status",
+            Self::DeleteBinding => "delete binding",
+            Self::CreateWork { .. } => "create work",
+            Self::UpdateWork { .. } => "update work",
+            Self::DeleteWork { .. } => "delete work",
+            Self::UpdateTemplateStatus(_) => "update template status",
+        }
+    }
+}
+
 /// An action and why it is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {

@@ -8,11 +8,16 @@
 //! - [`work`]: what each cluster's agent is to apply; [`prune`]: what of a template does not travel
 //! - [`status`]: what a binding shows of its copies; [`aggregate`]: the template's own status from them
 //!
+//! [`controller`] carries it out, with [`policies`] and an [`index`] of who belongs to whom in memory.
+//!
 //! [`decide`] runs through all of them for one template and says what has to be written next.
 
 pub mod aggregate;
 pub mod binding;
+pub mod controller;
 pub mod decide;
+pub mod index;
+pub mod policies;
 pub mod prune;
 pub mod status;
 pub mod template;
