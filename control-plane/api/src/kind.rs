@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 use serde_json::Value;
 
-use crate::{access::UserInfo, failure::Failure};
+use crate::{access::UserInfo, failure::Failure, schema::TypeRef};
 
 /// Whether objects of a kind live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +187,9 @@ pub struct FieldPlace {
     pub absent: &'static str,
 }
 
+/// Decodes a kind's protobuf message into its JSON object, or says what is wrong with it.
+pub type ProtobufDecoder = fn(&[u8]) -> Result<Value, String>;
+
 /// One kind in one version.
 #[derive(Clone)]
 pub struct Kind {
@@ -220,9 +223,10 @@ pub struct Kind {
     pub delete_answers_object: bool,
     /// DELETE on the collection is served. Namespaces do not have it.
     pub delete_collection: bool,
-    /// The definition in the merge schema (`io.k8s.api.apps.v1.Deployment`) that server-side apply and strategic merge
-    /// go by. `None`: all lists are atomic, all maps granular.
-    pub schema: Option<&'static str>,
+    /// What server-side apply and strategic merge go by. `None`: all lists are atomic, all maps granular.
+    pub schema: Option<TypeRef>,
+    /// Decodes the kind's protobuf message, without its envelope, into the JSON object. `None`: JSON and YAML bodies only.
+    pub protobuf: Option<ProtobufDecoder>,
 }
 
 impl Kind {
@@ -263,6 +267,7 @@ impl Kind {
             delete_answers_object: false,
             delete_collection: true,
             schema: None,
+            protobuf: None,
         }
     }
 
@@ -293,6 +298,11 @@ impl Kind {
             path: field,
             absent: "",
         })
+    }
+
+    /// The merge schema; untyped when the kind has none.
+    pub fn merge_schema(&self) -> TypeRef {
+        self.schema.clone().unwrap_or_else(TypeRef::untyped)
     }
 
     pub fn has_status(&self) -> bool {

@@ -10,6 +10,7 @@
 //! - [`show`]: how answers look
 //! - [`failure`]: the one place where errors become a `Status`
 //! - [`access`]: who asks (authentication) and whether they may (authorization)
+//! - [`schema`]: the merge schemas of kinds
 //! - [`patch`]: JSON patch, merge patch, strategic merge and server-side apply, as pure functions
 //! - [`local`]: the client of controllers in the same process
 //! - [`lifecycle`]: the controllers that every API server needs
@@ -23,6 +24,7 @@ pub mod local;
 pub mod object;
 pub mod patch;
 pub mod request;
+pub mod schema;
 pub mod server;
 pub mod show;
 mod verb;
