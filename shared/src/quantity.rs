@@ -119,6 +119,15 @@ impl Quantity {
         }
     }
 
+    /// That many times the amount, cut at the ends of the range.
+    #[must_use]
+    pub fn times(self, count: u32) -> Self {
+        Self {
+            nanos: self.nanos.saturating_mul(i128::from(count)),
+            ..self
+        }
+    }
+
     /// The difference, cut at the ends of the range. An empty left side takes the other's format.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
