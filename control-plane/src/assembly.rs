@@ -13,26 +13,19 @@ use std::{
 
 use evenkeel_api::{
     Server, VersionInfo,
-    access::{
-        Authenticator, Authorizer, MASTERS, Observer, UserInfo,
-        bootstrap::BootstrapTokenAuthenticator,
-        certificate::CertificateAuthenticator,
-        masters::Masters,
-        rbac::{Rbac, RbacAdmission},
-        reviews,
-    },
+    access::{MASTERS, Observer, UserInfo},
     failure::Failure,
     kind::{Kind, Registry},
     lifecycle,
     local::Client,
 };
 use evenkeel_shared::stamps;
-use evenkeel_store::{Key, OpenError, Resource, Store, StoreOptions, engine::EngineError};
+use evenkeel_store::{OpenError, Resource, Store, StoreOptions, engine::EngineError};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    access::{RequesterOf, agent::AgentAuthorizer, newcomer::NewcomerAuthorizer},
+    access::assembly::{Access, prepare},
     backup::{self, BackupRoute},
     cli::Settings,
     clock::{self, Stopwatch},
@@ -40,6 +33,7 @@ use crate::{
         controller::{Controller as Clusters, Kinds},
         prerequisites,
     },
+    enrol::{self, FleetView, controller::Enrolment, sign::Lifetimes},
     expiry,
     fleet::Fleet,
     kinds,
@@ -122,16 +116,12 @@ impl ControlPlane {
         let ready = Arc::new(Ready::default());
         let stop = CancellationToken::new();
         let controllers = TaskTracker::new();
-        let (rbac, follow_rbac) = Rbac::of_store(&store, stop.clone());
-        controllers.spawn(follow_rbac);
-        let gates = Gates::new(&store, &rbac);
-        registry.register(reviews::kinds(
-            Arc::clone(&gates.authenticators),
-            &gates.authorizers,
-        ));
+        let access = Access::of_store(&store, &clock::wall(), &stop);
+        registry.register(access.reviews.iter().cloned());
         let server = server(
-            &settings, &store, &registry, &pki, &hearing, &leaving, &ready, &gates,
+            &settings, &store, &registry, &pki, &hearing, &leaving, &ready, &access,
         );
+        controllers.spawn(access.follow);
 
         let parts = Parts {
             client: Client::new(Arc::clone(&server), controller_user())
@@ -142,6 +132,7 @@ impl ControlPlane {
             fleet,
             hearing,
             pki: Arc::clone(&pki),
+            joining: access.fleet,
             stopwatch,
             settings,
         };
@@ -245,61 +236,6 @@ fn controller_user() -> Arc<UserInfo> {
     })
 }
 
-/// Who is let in, and to what.
-struct Gates {
-    authenticators: Arc<[Arc<dyn Authenticator>]>,
-    authorizers: Arc<[Arc<dyn Authorizer>]>,
-    rbac: Arc<Rbac>,
-}
-
-impl Gates {
-    fn new(store: &Store, rbac: &Arc<Rbac>) -> Self {
-        let secrets = store.clone();
-        let secrets = move |namespace: &str, name: &str| {
-            let key = Key::new(Resource::new("", "secrets"), Some(namespace), name);
-            secrets.get(&key).map(|secret| secret.json.clone())
-        };
-        let requester = requester(store);
-        Self {
-            authenticators: Arc::new([
-                Arc::new(CertificateAuthenticator::new(clock::wall())),
-                Arc::new(BootstrapTokenAuthenticator::new(
-                    Arc::new(secrets),
-                    clock::wall(),
-                )),
-            ]),
-            authorizers: Arc::new([
-                Arc::new(Masters),
-                Arc::new(AgentAuthorizer::new(Arc::clone(&requester))),
-                Arc::new(NewcomerAuthorizer::new(requester)),
-                Arc::clone(rbac) as Arc<dyn Authorizer>,
-            ]),
-            rbac: Arc::clone(rbac),
-        }
-    }
-}
-
-/// Who made a request for a certificate.
-fn requester(store: &Store) -> RequesterOf {
-    #[derive(serde::Deserialize)]
-    struct Request {
-        spec: Spec,
-    }
-    #[derive(serde::Deserialize)]
-    struct Spec {
-        username: Option<String>,
-    }
-    let store = store.clone();
-    Arc::new(move |name| {
-        let requests = Resource::new("certificates.k8s.io", "certificatesigningrequests");
-        let object = store.get(&Key::new(requests, None, name))?;
-        serde_json::from_slice::<Request>(&object.json)
-            .ok()?
-            .spec
-            .username
-    })
-}
-
 #[expect(
     clippy::too_many_arguments,
     reason = "one place that ties everything together"
@@ -312,24 +248,25 @@ fn server(
     hearing: &Arc<Hearing>,
     leaving: &Arc<AtomicBool>,
     ready: &Arc<Ready>,
-    gates: &Gates,
+    access: &Access,
 ) -> Arc<Server> {
     let namespaces = Resource::new("", "namespaces");
     let (writable, certificate) = (store.clone(), Arc::clone(pki));
     let (leaving, ready) = (Arc::clone(leaving), Arc::clone(ready));
     let mut builder = Server::builder(store.clone(), Arc::clone(registry));
-    for authenticator in gates.authenticators.iter() {
+    for authenticator in access.authenticators.iter() {
         builder = builder.authenticator(Arc::clone(authenticator));
     }
-    for authorizer in gates.authorizers.iter() {
+    for authorizer in access.authorizers.iter() {
         builder = builder.authorizer(Arc::clone(authorizer));
     }
-    let rbac = RbacAdmission::new(Arc::clone(&gates.rbac), store.clone());
+    for admission in &access.admissions {
+        builder = builder.admission(Arc::clone(admission));
+    }
     builder
         .limits(settings.limits.clone())
         .version(VersionInfo::of(env!("CARGO_PKG_VERSION")))
         .namespaces(namespaces)
-        .admission(Arc::new(rbac))
         .observer(Arc::clone(hearing) as Arc<dyn Observer>)
         .route(backup::PATH, BackupRoute::new(store.clone()))
         .readiness(
@@ -360,6 +297,21 @@ fn server(
         .build()
 }
 
+/// The URL that joining agents are told to dial.
+fn advertised(settings: &Settings, pki: &Pki) -> String {
+    let Some(name) = settings.advertise.first() else {
+        return pki.local_server().to_owned();
+    };
+    let port = pki
+        .local_server()
+        .rsplit_once(':')
+        .map_or("6443", |(_, port)| port);
+    match name.parse::<std::net::Ipv6Addr>() {
+        Ok(ip) => format!("https://[{ip}]:{port}"),
+        Err(_) => format!("https://{name}:{port}"),
+    }
+}
+
 /// Everything that controllers are made of.
 struct Parts {
     settings: Settings,
@@ -370,6 +322,7 @@ struct Parts {
     fleet: Arc<Fleet>,
     hearing: Arc<Hearing>,
     pki: Arc<Pki>,
+    joining: Arc<FleetView>,
     stopwatch: Stopwatch,
 }
 
@@ -392,6 +345,20 @@ impl Parts {
         prerequisites::ensure(&self.client, &kinds.namespaces)
             .await
             .map_err(|failure| ServeError::Prerequisites(Box::new(failure)))?;
+        let server = advertised(&self.settings, &self.pki);
+        prepare(&self.client, &self.pki, &server)
+            .await
+            .map_err(|failure| ServeError::Prerequisites(Box::new(failure)))?;
+        controllers.spawn(enrol::controller::run(
+            Enrolment {
+                client: self.client.clone(),
+                authority: Arc::clone(self.pki.authority()),
+                fleet: Arc::clone(&self.joining),
+                lifetimes: Lifetimes::default(),
+                clock: clock::wall(),
+            },
+            stop.clone(),
+        ));
 
         controllers.spawn({
             let (fleet, store, stop) = (Arc::clone(&self.fleet), self.store.clone(), stop.clone());

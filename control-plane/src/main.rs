@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use evenkeel_control_plane::{
     assembly::ControlPlane,
-    cli::{Cli, Command, ServeFlags, Settings, backup},
+    cli::{Cli, Command, ServeFlags, Settings, backup, token},
     log,
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -40,6 +40,10 @@ async fn run(cli: Cli) -> Outcome {
     match cli.command {
         None => serve(cli.serve).await,
         Some(Command::Serve(flags)) => serve(*flags).await,
+        Some(Command::Token(command)) => {
+            println!("{}", token::run(&command).await?);
+            Ok(())
+        }
         Some(Command::Backup(flags)) => {
             println!("{}", backup::backup(&flags).await?);
             Ok(())

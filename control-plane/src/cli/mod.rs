@@ -4,12 +4,13 @@
 //! - [`settings`]: what they come to, checked
 //! - [`value`]: durations and sizes as people write them
 //! - [`remote`]: talking to a control plane that serves, as its administrator
-//! - [`backup`]: the other commands
+//! - [`token`], [`backup`]: the other commands
 
 pub mod backup;
 pub mod flags;
 pub mod remote;
 pub mod settings;
+pub mod token;
 pub mod value;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ first, then the environment, then the file. Durations are written 10s, 1m30s, 2h
 Examples:
   evenkeel-control-plane --data-dir /var/lib/evenkeel --advertise fleet.example.com
   kubectl --kubeconfig /var/lib/evenkeel/admin.kubeconfig get clusters
+  evenkeel-control-plane token create --data-dir /var/lib/evenkeel --cluster-name member1
   evenkeel-control-plane backup --data-dir /var/lib/evenkeel --to /backup/evenkeel.redb";
 
 #[derive(Debug, Parser)]
@@ -54,6 +56,8 @@ pub enum Command {
     /// Serve (this is also what happens without a command)
     #[command(after_help = AFTER_HELP)]
     Serve(Box<ServeFlags>),
+    /// Make, list and delete the tokens that clusters join with
+    Token(token::TokenCommand),
     /// Copy the store into a file, while it serves or not
     Backup(backup::BackupFlags),
     /// Fill an empty data directory from a backup
