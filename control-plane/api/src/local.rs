@@ -87,6 +87,7 @@ impl Client {
             subresource: subresource.map(str::to_owned),
             manager: self.manager.as_ref().to_owned(),
             now: clock::now(),
+            restricted: false,
             kind: Arc::clone(kind),
         }
     }
@@ -191,6 +192,35 @@ impl Client {
             &call,
             &options,
             Media::MergePatch,
+            text.as_bytes(),
+        )
+        .await?;
+        Ok(answer.into_value(kind))
+    }
+
+    /// Applies a configuration (server-side apply). `force` takes fields from other managers; without it a conflict has
+    /// code 409.
+    pub async fn apply(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        config: Value,
+        subresource: Option<&str>,
+        force: bool,
+    ) -> Result<Value, Failure> {
+        let name = crate::object::meta::name(&config).to_owned();
+        let text = named(config, kind).to_string();
+        let options = WriteOptions {
+            field_manager: self.manager.as_ref().to_owned(),
+            force,
+            ..WriteOptions::default()
+        };
+        let call = self.call(kind, "patch", namespace, &name, subresource);
+        let answer = patch::patch(
+            &self.server,
+            &call,
+            &options,
+            Media::ApplyYaml,
             text.as_bytes(),
         )
         .await?;

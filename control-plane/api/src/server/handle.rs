@@ -390,7 +390,12 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-fn authorize(server: &Server, user: &UserInfo, attributes: &Attributes) -> Result<(), Failure> {
+/// Whether a user may do something; the failure says what not.
+pub(crate) fn authorize(
+    server: &Server,
+    user: &UserInfo,
+    attributes: &Attributes,
+) -> Result<(), Failure> {
     let verdict = chain::authorize(&server.authorizers, user, attributes);
     if verdict.allowed {
         return Ok(());

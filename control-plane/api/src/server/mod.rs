@@ -103,6 +103,15 @@ impl Server {
         handle::handle(Arc::clone(self), Arc::default(), request).await
     }
 
+    /// Whether a user may do what follows from a request: creating what is to be changed and is not there.
+    pub(crate) fn authorize(
+        &self,
+        user: &UserInfo,
+        attributes: &crate::access::Attributes,
+    ) -> Result<(), crate::failure::Failure> {
+        handle::authorize(self, user, attributes)
+    }
+
     pub(crate) fn admissions(&self) -> &[Arc<dyn Admission>] {
         &self.admissions
     }

@@ -94,6 +94,7 @@ where
         subresource: path.subresource,
         manager: manager(&parts.headers),
         now: clock::now(),
+        restricted: true,
         kind,
     };
     let view = View {

@@ -39,7 +39,7 @@ pub(crate) async fn create(
             let name = format!("{}{}", meta::text(&object, "generateName"), names::suffix());
             meta::set(&mut candidate, "name", name);
         }
-        match insert(server, call, options, candidate).await {
+        match insert(server, call, options, candidate, false).await {
             Err(failure)
                 if generated && attempt < GENERATED && failure.reason == "AlreadyExists" => {}
             Err(failure) => return Err(failure),
@@ -52,12 +52,13 @@ pub(crate) async fn create(
     unreachable!("the last attempt returns")
 }
 
-/// Creates an object that has its name.
+/// Creates an object that has its name. `tracked`: its managedFields are already right, for it comes out of an apply.
 pub(crate) async fn insert(
     server: &Server,
     call: &Call,
     options: &WriteOptions,
     mut object: Value,
+    tracked: bool,
 ) -> Result<Answer, Failure> {
     let kind = &call.kind;
     let name = meta::name(&object).to_owned();
@@ -83,10 +84,12 @@ pub(crate) async fn insert(
     }
     kind.strategy
         .prepare_create(&call.context(options.dry_run), &mut object)?;
-    managed::track(call, options, None, &mut object);
     write::admit(server, call, "create", None, Some(&mut object))?;
-    meta::drop_empty(&mut object);
     write::check(call, &object, None)?;
+    if !tracked {
+        managed::track(call, options, None, &mut object);
+    }
+    meta::drop_empty(&mut object);
     let key = call.key(&name);
     if options.dry_run {
         if let Some(current) = server.store().get(&key) {
@@ -110,6 +113,16 @@ pub(crate) async fn insert(
         )),
         Err(error) => Err(write::not_committed(error)),
     }
+}
+
+/// Whether the user may create what a request would change but is not there.
+pub(crate) fn may_create(server: &Server, call: &Call) -> Result<(), Failure> {
+    if !call.restricted {
+        return Ok(());
+    }
+    let mut attributes = call.attributes.clone();
+    "create".clone_into(&mut attributes.verb);
+    server.authorize(&call.user, &attributes)
 }
 
 fn exists(call: &Call, name: &str, terminating: bool) -> Failure {

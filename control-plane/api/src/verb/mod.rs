@@ -45,12 +45,10 @@ pub(crate) struct Call {
     pub name: String,
     pub subresource: Option<String>,
     /// Who owns the fields that are written, when the options do not say.
-    #[expect(
-        dead_code,
-        reason = "managedFields are kept as they are until the trackers read it"
-    )]
     pub manager: String,
     pub now: Timestamp,
+    /// Whether what follows from the request needs rights of its own: not for the controllers of this process.
+    pub restricted: bool,
 }
 
 impl Call {

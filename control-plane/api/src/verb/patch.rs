@@ -4,24 +4,28 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Call, scale,
+    Answer, Call, create, managed, scale,
     update::{self, Candidate, Part, Source},
     write,
 };
 use crate::{
     failure::Failure,
     kind::SubresourceKind,
+    object::meta,
+    patch,
     request::{
         body::{self, Media},
         query::WriteOptions,
     },
+    schema::TypeRef,
     server::Server,
 };
 
 /// Refuses a media type that is no patch of this kind.
 pub(crate) fn supports(call: &Call, media: Media) -> Result<(), Failure> {
     match media {
-        Media::JsonPatch | Media::MergePatch => Ok(()),
+        Media::JsonPatch | Media::MergePatch | Media::ApplyYaml => Ok(()),
+        Media::StrategicMergePatch if call.kind.builtin => Ok(()),
         _ if call.kind.builtin => Err(Failure::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "UnsupportedMediaType",
@@ -37,55 +41,28 @@ pub(crate) fn supports(call: &Call, media: Media) -> Result<(), Failure> {
 }
 
 /// A patch that was read once and can be applied to any state.
-enum Reading {
-    Json(json_patch::Patch),
+enum Reading<'a> {
+    Json(&'a [u8]),
     Merge(Value),
+    Strategic(Value),
 }
 
-impl Reading {
-    fn parse(media: Media, text: &[u8]) -> Result<Self, Failure> {
-        match media {
-            Media::JsonPatch => {
-                let decoding =
-                    |why: String| Failure::bad_request(format!("error decoding patch: {why}"));
-                serde_json::from_value(body::json(text).map_err(decoding)?)
-                    .map(Self::Json)
-                    .map_err(|error| decoding(error.to_string()))
-            }
-            _ => object(text)
-                .map(Self::Merge)
-                .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}"))),
-        }
+impl<'a> Reading<'a> {
+    fn parse(media: Media, text: &'a [u8]) -> Result<Self, Failure> {
+        Ok(match media {
+            Media::JsonPatch => Self::Json(text),
+            Media::StrategicMergePatch => Self::Strategic(patch::strategic::parse(text)?),
+            _ => Self::Merge(patch::merge::parse(text)?),
+        })
     }
 
-    fn apply(&self, old: &Value) -> Result<Value, Failure> {
-        let mut object = old.clone();
-        match self {
-            Self::Json(patch) => {
-                json_patch::patch(&mut object, patch).map_err(|_| {
-                    Failure::new(
-                        StatusCode::UNPROCESSABLE_ENTITY,
-                        "Invalid",
-                        "the server rejected our request due to an error in our request",
-                    )
-                    .with_details(json!({}))
-                })?;
-            }
-            Self::Merge(patch) => json_patch::merge(&mut object, patch),
-        }
-        Ok(object)
+    fn apply(&self, type_: &TypeRef, old: &Value) -> Result<Value, Failure> {
+        Ok(match self {
+            Self::Json(text) => patch::json::apply(old, text)?,
+            Self::Merge(patch) => patch::merge::apply(old, patch),
+            Self::Strategic(patch) => patch::strategic::apply(type_, old, patch)?,
+        })
     }
-}
-
-fn object(text: &[u8]) -> Result<Value, String> {
-    let value = body::json(text)?;
-    if value.is_object() {
-        return Ok(value);
-    }
-    let found = crate::object::typed::type_name(&value);
-    Err(format!(
-        "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-    ))
 }
 
 /// Patches an object, its status, or its scale.
@@ -96,19 +73,26 @@ pub(crate) async fn patch(
     media: Media,
     text: &[u8],
 ) -> Result<Answer, Failure> {
+    if media == Media::ApplyYaml {
+        return apply(server, call, options, text).await;
+    }
     let reading = Reading::parse(media, text)?;
+    let type_ = call.kind.merge_schema();
     let part = match call.subresource.as_deref() {
         None => Part::Main,
         Some(name) => match call.kind.subresource(name).map(|found| &found.kind) {
             Some(SubresourceKind::Scale { .. }) => {
-                return scale::change(server, call, options, |shown| reading.apply(shown)).await;
+                return scale::change(server, call, options, |shown| {
+                    reading.apply(&TypeRef::untyped(), shown)
+                })
+                .await;
             }
             Some(SubresourceKind::Part(_)) => Part::Own,
             _ => Part::Status,
         },
     };
     update::change(server, call, options, part, Source::Patch, |old| {
-        let mut object = reading.apply(old)?;
+        let mut object = reading.apply(&type_, old)?;
         let warnings = settle(call, options, &mut object)?;
         if part == Part::Own {
             object = update::own_part(call, options, &object, old)?;
@@ -146,4 +130,94 @@ fn settle(call: &Call, options: &WriteOptions, object: &mut Value) -> Result<Vec
     write::settle_namespace(call, object)?;
     kind.strategy.default(object);
     Ok(warnings)
+}
+/// Server-side apply.
+async fn apply(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    text: &[u8],
+) -> Result<Answer, Failure> {
+    let part = match call.subresource.as_deref() {
+        None => Part::Main,
+        Some(name) => match call.kind.subresource(name).map(|found| &found.kind) {
+            Some(SubresourceKind::Status) => Part::Status,
+            Some(SubresourceKind::Scale { .. }) => {
+                return scale::apply(server, call, options, text).await;
+            }
+            _ => return Err(Failure::unknown_path()),
+        },
+    };
+    let config = configuration(call, text)?;
+    for _ in 0..write::ATTEMPTS {
+        if part == Part::Main && server.store().get(&call.key(&call.name)).is_none() {
+            create::may_create(server, call)?;
+            let uid = meta::uid(&config).to_owned();
+            if !uid.is_empty() {
+                return Err(Failure::conflict(
+                    call.kind.group,
+                    call.kind.plural,
+                    &call.name,
+                    &format!(
+                        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                    ),
+                ));
+            }
+            let mut object = managed::applied(call, options, None, &config)?;
+            write::settle_namespace(call, &mut object)?;
+            match create::insert(server, call, options, object, true).await {
+                Err(failure) if failure.reason == "AlreadyExists" => continue,
+                other => return other,
+            }
+        }
+        return update::change(server, call, options, part, Source::Patch, |old| {
+            let mut object = managed::applied(call, options, Some(old), &config)?;
+            let warnings = settle(call, options, &mut object)?;
+            Ok(Candidate {
+                object,
+                tracked: true,
+                warnings,
+            })
+        })
+        .await;
+    }
+    Err(call.modified(&call.name))
+}
+
+/// The applied configuration: an object of exactly this kind, in this version, of this name.
+fn configuration(call: &Call, text: &[u8]) -> Result<Value, Failure> {
+    let kind = &call.kind;
+    let mut config = body::yaml(text)
+        .map_err(|why| Failure::bad_request(format!("error decoding YAML: {why}")))?;
+    if !config.is_object() {
+        return Err(Failure::bad_request(
+            "error decoding YAML: the configuration is no object",
+        ));
+    }
+    let text = |field: &str| {
+        config
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    if text("apiVersion") != kind.api_version() || text("kind") != kind.kind {
+        let split = |version: &str| match version.split_once('/') {
+            Some((group, version)) => format!("{group}/{version}"),
+            None => format!("/{version}"),
+        };
+        return Err(Failure::bad_request(format!(
+            "invalid object type: {}, Kind={}",
+            split(text("apiVersion")),
+            text("kind")
+        )));
+    }
+    if meta::metadata(&config)
+        .and_then(|metadata| metadata.get("managedFields"))
+        .is_some_and(|fields| !fields.is_null())
+    {
+        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+    }
+    write::settle_name(call, &config)?;
+    write::settle_namespace(call, &mut config)?;
+    Ok(config)
 }

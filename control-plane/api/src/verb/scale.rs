@@ -4,7 +4,7 @@ use evenkeel_shared::field::FieldError;
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Call,
+    Answer, Call, managed,
     update::{self, Candidate, Part, Source},
 };
 use crate::{
@@ -192,6 +192,44 @@ pub(crate) async fn change(
         code,
         ..Answer::value(scale)
     })
+}
+
+/// Applies a scale: the replicas of the object are owned through it.
+pub(crate) async fn apply(
+    server: &Server,
+    call: &Call,
+    options: &WriteOptions,
+    text: &[u8],
+) -> Result<Answer, Failure> {
+    let paths = Paths::of(&call.kind)?;
+    let scale = decode(call, text, body::Media::Yaml)?;
+    let mut config = json!({
+        "apiVersion": call.kind.api_version(),
+        "kind": call.kind.kind,
+        "metadata": {"name": call.name},
+    });
+    if let Some(namespace) = &call.namespace {
+        meta::set(&mut config, "namespace", namespace.as_str());
+    }
+    if scale.pointer("/spec/replicas").is_some() {
+        let replicas = replicas(&scale, &call.name)?;
+        set_pointer(&mut config, paths.spec_replicas, replicas.into());
+    }
+    meta::copy(&mut config, &scale, "resourceVersion");
+    let answer = update::change(server, call, options, Part::Scale, Source::Put, |old| {
+        let mut object = managed::applied(call, options, Some(old), &config)?;
+        meta::copy(&mut object, &config, "resourceVersion");
+        Ok(Candidate {
+            object,
+            tracked: true,
+            warnings: Vec::new(),
+        })
+    })
+    .await?;
+    let object = answer.into_value(&call.kind);
+    view(&object, paths, call.kind.builtin)
+        .map(Answer::value)
+        .ok_or_else(|| no_replicas(call, paths))
 }
 
 /// The replicas that a scale asks for; left out is none.

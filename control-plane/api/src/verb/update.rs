@@ -78,6 +78,7 @@ pub(crate) async fn update(
         && server.store().get(&call.key(&call.name)).is_none()
         && write::condition(&object)?.is_none()
     {
+        super::create::may_create(server, call)?;
         meta::remove(&mut object, "uid");
         return super::create::create(server, call, options, object).await;
     }
@@ -223,16 +224,16 @@ fn prepare(
         Part::Own | Part::Scale => {}
     }
     let warning = validate::dedup_owners(new);
-    meta::drop_empty(new);
-    if !candidate.tracked {
-        managed::track(call, options, Some(old), new);
-    }
     write::admit(server, call, "update", Some(old), Some(new))?;
     write::check(call, new, Some(old))?;
     if kind.generation && part != Part::Status && kind.strategy.bumps_generation(new, old) {
         let generation = generation(old) + 1;
         meta::set(new, "generation", generation);
     }
+    if !candidate.tracked {
+        managed::track(call, options, Some(old), new);
+    }
+    meta::drop_empty(new);
     Ok(warning)
 }
 
@@ -276,7 +277,8 @@ fn status_alone(new: &mut Value, old: &Value, builtin: bool) {
         .and_then(|metadata| metadata.get("annotations"))
         .cloned();
     let uid = meta::uid(new).to_owned();
-    *new = old.clone();
+    let before = std::mem::replace(new, old.clone());
+    meta::copy(new, &before, "managedFields");
     if !uid.is_empty() {
         meta::set(new, "uid", uid);
     }

@@ -1,5 +1,6 @@
 //! A small table of kinds, enough to try every verb: Namespace, ConfigMap, Lease, and Widget, which stands for custom
 //! resources.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::sync::Arc;
 
