@@ -42,6 +42,15 @@ pub struct Body {
     pub attributes: Attributes,
 }
 
+impl Body {
+    /// Whether the revision can be put in: what is wrong here would be found only when the store is opened again.
+    pub(crate) fn is_sound(&self) -> bool {
+        let before = self.version_at.checked_sub(1);
+        before.and_then(|at| self.json.get(at)) == Some(&b'{')
+            && self.json.get(self.version_at).is_some()
+    }
+}
+
 /// A stored object: immutable, shared, with its revision in its bytes.
 #[derive(Clone)]
 pub struct Object {

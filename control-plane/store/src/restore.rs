@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::{
     OpenError, Revision, StoreOptions,
-    engine::embedded::{FILE_NAME, damaged, io_error, sync_dir, verify_and_advance},
+    engine::embedded::{
+        FILE_NAME, RESTORING_NAME, damaged, io_error, sync_dir, verify_and_advance,
+    },
 };
 
 /// How far the revision of a restored store is ahead of that of its backup: at a thousand writes per second, what is
@@ -26,15 +28,18 @@ pub struct Restored {
 /// Clients that go on from before are told that their revision expired, and list anew.
 pub fn restore(from: &Path, to_dir: &Path) -> Result<Restored, OpenError> {
     std::fs::create_dir_all(to_dir).map_err(|source| io_error(to_dir, source))?;
-    let mut entries = std::fs::read_dir(to_dir).map_err(|source| io_error(to_dir, source))?;
-    if let Some(entry) = entries.next() {
+    for entry in std::fs::read_dir(to_dir).map_err(|source| io_error(to_dir, source))? {
         let entry = entry.map_err(|source| io_error(to_dir, source))?;
+        // What an interrupted restore left is replaced.
+        if entry.file_name() == RESTORING_NAME {
+            continue;
+        }
         return Err(OpenError::NotEmpty {
             path: to_dir.to_owned(),
             entry: entry.file_name().to_string_lossy().into_owned(),
         });
     }
-    let partial = to_dir.join(format!("{FILE_NAME}.restoring"));
+    let partial = to_dir.join(RESTORING_NAME);
     let restored = restore_to(from, &partial, to_dir);
     if restored.is_err() {
         // It may not be there; the error that matters is the first one.
@@ -45,6 +50,13 @@ pub fn restore(from: &Path, to_dir: &Path) -> Result<Restored, OpenError> {
 
 fn restore_to(from: &Path, partial: &Path, to_dir: &Path) -> Result<Restored, OpenError> {
     std::fs::copy(from, partial).map_err(|source| io_error(from, source))?;
+    #[cfg(unix)]
+    {
+        // Secrets are in it, whoever may read the backup.
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(partial, std::fs::Permissions::from_mode(0o600))
+            .map_err(|source| io_error(partial, source))?;
+    }
     // A damaged file may make redb panic. Nothing is shared with what panics but the file, which is thrown away.
     let verified = std::panic::catch_unwind(|| {
         verify_and_advance(partial, &StoreOptions::without_attributes(), REVISION_GAP)

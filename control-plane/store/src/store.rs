@@ -131,6 +131,9 @@ impl Store {
         if writes.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(write) = writes.iter().find(|write| !write.is_sound()) {
+            return Err(unsound(&write.key));
+        }
         if let Some(twice) = written_twice(&writes) {
             return Err(self.conflict(twice.clone()));
         }
@@ -154,13 +157,25 @@ impl Store {
     /// Replaces the body of an object in memory: every reader and watcher sees it at once, its revision stays, and it
     /// is on disk by the next checkpoint. A durable write that was prepared before replaces it like any other state.
     pub fn renew(&self, key: &Key, body: Body) -> Result<Arc<Object>, CommitError> {
-        self.inner.cache.renew(key, None, body)
+        self.renew_if(key, None, body)
     }
 
     /// The same, only if the object still is the one that the new body was made from: neither another renewal nor a
     /// durable write came in between.
     pub fn renew_from(&self, from: &Arc<Object>, body: Body) -> Result<Arc<Object>, CommitError> {
-        self.inner.cache.renew(&from.key, Some(from), body)
+        self.renew_if(&from.key, Some(from), body)
+    }
+
+    fn renew_if(
+        &self,
+        key: &Key,
+        from: Option<&Arc<Object>>,
+        body: Body,
+    ) -> Result<Arc<Object>, CommitError> {
+        if !body.is_sound() {
+            return Err(unsound(key));
+        }
+        self.inner.cache.renew(key, from, body)
     }
 
     /// Every change in a scope after a revision. One that is not reached yet gives silence until then.
@@ -252,7 +267,13 @@ impl Inner {
         if renewed.is_empty() {
             return Ok(());
         }
-        self.engine.checkpoint(renewed).await
+        let keys: Vec<_> = renewed.iter().map(|object| object.key.clone()).collect();
+        let result = self.engine.checkpoint(renewed).await;
+        if result.is_err() {
+            // They are still to be put on disk: the next checkpoint tries again.
+            self.cache.give_back_renewed(keys);
+        }
+        result
     }
 }
 
@@ -270,6 +291,11 @@ async fn upkeep(store: Weak<Inner>, interval: Duration) {
             tracing::warn!(%error, "volatile objects could not be put on disk");
         }
     }
+}
+
+/// A fault of the caller: nothing that a client sends leads here.
+fn unsound(key: &Key) -> CommitError {
+    CommitError::Unavailable(format!("the body of {key:?} has no place for its revision"))
 }
 
 fn written_twice(writes: &[Write]) -> Option<&Key> {

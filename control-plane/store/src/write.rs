@@ -39,6 +39,13 @@ impl Write {
         }
     }
 
+    pub(crate) fn is_sound(&self) -> bool {
+        match &self.change {
+            Change::Put(body) => body.is_sound(),
+            Change::Delete => true,
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         match &self.change {
             Change::Put(body) => body.json.len(),

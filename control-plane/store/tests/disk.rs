@@ -144,6 +144,8 @@ async fn a_second_process_is_told_that_the_file_is_in_use() {
     open(dir.path()).await;
 }
 
+type Spoil = Box<dyn Fn(&Path)>;
+
 #[tokio::test]
 async fn files_that_are_not_ours_are_refused_and_left_alone() {
     let redb_of_another = |path: &Path| {
@@ -166,7 +168,6 @@ async fn files_that_are_not_ours_are_refused_and_left_alone() {
     };
     let replace =
         |content: &'static [u8]| move |path: &Path| std::fs::write(path, content).expect("written");
-    type Spoil = Box<dyn Fn(&Path)>;
     let table: [(&str, Spoil, &str); 4] = [
         ("empty", Box::new(replace(b"")), "the file is empty"),
         (
@@ -293,7 +294,12 @@ async fn a_backup_is_made_while_serving_and_restored_ahead() {
     assert!(taken.to_string().contains("exists already"), "{taken}");
     let lost = store.revision();
 
+    // What an interrupted restore left is no store, and no hindrance to the next one.
     let target = dir.path().join("restored");
+    std::fs::create_dir(&target).expect("made");
+    std::fs::write(target.join("store.redb.restoring"), "half").expect("written");
+    let refused = Store::open(&target, options()).await.expect_err("no store");
+    assert!(refused.to_string().contains("interrupted"), "{refused}");
     let restored = restore(&backup, &target).expect("restored");
     assert_eq!(restored.revision, Revision(at.0 + REVISION_GAP));
     let refused = restore(&backup, &target).expect_err("not empty");
@@ -357,6 +363,8 @@ fn paused_options() -> StoreOptions {
 #[tokio::test(start_paused = true)]
 async fn renewals_are_checkpointed_in_chunks_and_only_at_their_time() {
     let dir = tempfile::tempdir().expect("a directory");
+    // The clock goes on by itself while the writer works, so the only sure time is that since the opening.
+    let opened = tokio::time::Instant::now();
     let store = Store::open(dir.path(), paused_options())
         .await
         .expect("a store");
@@ -364,7 +372,6 @@ async fn renewals_are_checkpointed_in_chunks_and_only_at_their_time() {
     let writes = leases.iter().map(|lease| create(lease, "0")).collect();
     store.commit(writes).await.expect("created");
     let before = store.statistics();
-    let started = tokio::time::Instant::now();
     for round in 1..=3 {
         for lease in &leases {
             store
@@ -388,11 +395,7 @@ async fn renewals_are_checkpointed_in_chunks_and_only_at_their_time() {
         commits += 1;
         assert!(commits < 100, "the checkpoint does not come");
     }
-    assert!(
-        started.elapsed() >= Duration::from_secs(29),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(opened.elapsed() >= Duration::from_secs(30));
     let statistics = store.statistics();
     assert_eq!(statistics.checkpointed, 1200, "each object once");
     let more = statistics.commits - before.commits;

@@ -490,3 +490,26 @@ async fn writes_of_one_transaction_have_rising_revisions() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_body_without_a_place_for_its_revision_is_refused() {
+    for (engine, Opened { store, _dir }) in engines().await {
+        let a = key("n", "a");
+        let at = created(&store, &a, "1").await;
+        for version_at in [0, 3, 10_000] {
+            let mut unsound = body("a", "2");
+            unsound.version_at = version_at;
+            let write = evenkeel_store::Write {
+                key: a.clone(),
+                precondition: Precondition::At(at),
+                change: evenkeel_store::Change::Put(unsound.clone()),
+            };
+            assert!(
+                store.commit(vec![write]).await.is_err(),
+                "{engine} {version_at}"
+            );
+            assert!(store.renew(&a, unsound).is_err(), "{engine} {version_at}");
+        }
+        assert_eq!(store.revision(), at, "{engine}");
+    }
+}

@@ -200,6 +200,11 @@ impl Cache {
             .collect()
     }
 
+    /// Marks objects as renewed again, since they could not be put on disk.
+    pub fn give_back_renewed(&self, keys: Vec<Key>) {
+        self.contents.write().renewed.extend(keys);
+    }
+
     /// The revision up to which deletions are forgotten.
     pub fn floor(&self) -> Revision {
         self.contents.read().deletions.floor()

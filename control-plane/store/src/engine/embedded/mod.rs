@@ -29,7 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use self::layout::FORMAT;
 pub(crate) use self::{
     copy::verify_and_advance,
-    open::{FILE_NAME, damaged, io_error, sync_dir},
+    open::{FILE_NAME, RESTORING_NAME, damaged, io_error, sync_dir},
 };
 use self::{
     file::Costs,
@@ -269,10 +269,16 @@ fn range(
     let mut rest = table
         .range::<&[u8]>((lower, Bound::Unbounded))
         .map_err(EngineError::failed)?;
-    let mut objects = Vec::new();
+    let mut objects: Vec<Arc<Object>> = Vec::new();
     for entry in rest.by_ref().take(query.limit) {
         let (key, value) = entry.map_err(EngineError::failed)?;
-        let key = layout::decode_key(key.value()).map_err(EngineError::failed)?;
+        let mut key = layout::decode_key(key.value()).map_err(EngineError::failed)?;
+        // Neighbours share the name of their resource.
+        if let Some(last) = objects.last()
+            && last.key.resource == key.resource
+        {
+            key.resource = last.key.resource.clone();
+        }
         let object =
             layout::decode_object(key, value.value(), options).map_err(EngineError::failed)?;
         objects.push(Arc::new(object));

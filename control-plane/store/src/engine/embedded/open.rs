@@ -18,6 +18,9 @@ use crate::{OpenError, Revision, StoreOptions, engine::FIRST_REVISION};
 /// The name of the file in the data directory.
 pub(crate) const FILE_NAME: &str = "store.redb";
 
+/// What a restore is called until it is complete.
+pub(crate) const RESTORING_NAME: &str = "store.redb.restoring";
+
 /// A file that was found whole and ours.
 pub(super) struct Opened {
     pub database: Database,
@@ -35,6 +38,13 @@ pub(super) fn open(
         .try_exists()
         .map_err(|source| io_error(&path, source))?
     {
+        let restoring = dir.join(RESTORING_NAME);
+        if restoring.exists() {
+            return Err(damaged(
+                &restoring,
+                "a restore into this directory was interrupted; run it again",
+            ));
+        }
         make(dir, &path, options)?;
     }
     open_file(&path, options.engine_cache_bytes, costs)
