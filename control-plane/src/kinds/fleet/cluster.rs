@@ -188,24 +188,18 @@ impl Strategy for Clusters {
     }
 }
 
-/// cpu and memory bounds of the nine classes that are used when none are given.
+/// The nine classes that are used when none are given, as Karmada has them.
 fn default_models() -> Value {
     const UNBOUNDED: &str = "9223372036854775807";
-    let bounds = |step: u32| match step {
-        0 => ("0".to_owned(), "0".to_owned()),
-        9 => (UNBOUNDED.to_owned(), UNBOUNDED.to_owned()),
-        step => {
-            let cores = 1_u32 << (step - 1);
-            (cores.to_string(), format!("{}Gi", cores * 4))
-        }
-    };
-    (0..9)
+    const CPU: [&str; 10] = ["0", "1", "2", "4", "8", "16", "32", "64", "128", UNBOUNDED];
+    const MEMORY: [&str; 10] = [
+        "0", "4Gi", "16Gi", "32Gi", "64Gi", "128Gi", "256Gi", "512Gi", "1Ti", UNBOUNDED,
+    ];
+    (0..CPU.len() - 1)
         .map(|grade| {
-            let (low, high) = (bounds(grade), bounds(grade + 1));
-            let memory = |amount: &str| amount.replace("1024Gi", "1Ti");
             json!({"grade": grade, "ranges": [
-                {"name": "cpu", "min": low.0, "max": high.0},
-                {"name": "memory", "min": memory(&low.1), "max": memory(&high.1)},
+                {"name": "cpu", "min": CPU[grade], "max": CPU[grade + 1]},
+                {"name": "memory", "min": MEMORY[grade], "max": MEMORY[grade + 1]},
             ]})
         })
         .collect::<Vec<_>>()
@@ -218,13 +212,18 @@ fn widen_models(spec: &mut Value) {
         return;
     };
     models.sort_by_key(|model| model["grade"].as_u64());
-    let edges = [
-        (0, "min", "0"),
-        (models.len() - 1, "max", "9223372036854775807"),
-    ];
-    for (place, field, value) in edges {
-        for range in each(&mut models[place], "ranges") {
-            range[field] = value.into();
-        }
+    for range in models
+        .first_mut()
+        .into_iter()
+        .flat_map(|model| each(model, "ranges"))
+    {
+        range["min"] = "0".into();
+    }
+    for range in models
+        .last_mut()
+        .into_iter()
+        .flat_map(|model| each(model, "ranges"))
+    {
+        range["max"] = "9223372036854775807".into();
     }
 }

@@ -143,3 +143,24 @@ fn objects_get_the_defaults_of_the_reference_server() {
         assert_eq!(again, got, "{name}: defaults are filled in once");
     }
 }
+
+#[test]
+fn resource_models_grow_in_memory_as_in_the_reference() {
+    let cluster = created(
+        &kind("Cluster"),
+        json!({"metadata": {"name": "c"}, "spec": {"syncMode": "Pull"}}),
+    );
+    let memory: Vec<_> = cluster["spec"]["resourceModels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| model["ranges"][1]["max"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        memory[..8],
+        [
+            "4Gi", "16Gi", "32Gi", "64Gi", "128Gi", "256Gi", "512Gi", "1Ti"
+        ]
+    );
+    assert_eq!(memory[8], "9223372036854775807");
+}
