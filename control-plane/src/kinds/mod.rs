@@ -5,6 +5,7 @@
 //!
 //! - [`look`], [`print`], [`column`], [`rules`]: reading objects, printing cells, rules that several kinds share
 //! - [`pod`]: pod templates
+//! - [`schema`]: what patches and applies go by
 //! - [`attributes`]: labels and selectable fields of stored objects, fast
 
 mod apps;
@@ -25,6 +26,7 @@ mod print;
 mod rbac;
 mod rules;
 mod scheduling;
+pub mod schema;
 mod storage;
 
 use evenkeel_api::kind::{Kind, Subresource, SubresourceKind};
@@ -50,6 +52,10 @@ pub fn kubernetes() -> Vec<Kind> {
     ]
     .into_iter()
     .flatten()
+    .map(|kind| Kind {
+        schema: schema::of(&kind),
+        ..kind
+    })
     .collect()
 }
 

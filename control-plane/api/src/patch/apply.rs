@@ -61,13 +61,12 @@ pub fn apply(
     let mut state = State::new(ty, live, config, manager);
     let own = state.owners.entry(manager, Operation::Apply);
     let last = state.owners.entries[own].set().clone();
-    let set = field_set(ty.ty(), config)
-        .without(&reset::fields(ty, manager))
-        .difference(reset::untracked());
+    let applied = field_set(ty.ty(), config).without(&reset::fields(ty, manager));
+    let set = applied.difference(reset::untracked());
 
     let mut new = merge(ty.ty(), &state.live, config);
     if !last.is_subset(&set) {
-        let mut managed = set.clone();
+        let mut managed = applied;
         for (place, entry) in state.owners.entries.iter_mut().enumerate() {
             if place != own {
                 managed = managed.union(entry.set());
@@ -105,10 +104,10 @@ pub fn apply(
         if ty.is_builtin() {
             drop_nulls(ty.ty(), &mut new);
         }
-        default(&mut new);
         if manager.name() == KUBECTL {
             sync_last_applied(&mut new, config);
         }
+        default(&mut new);
         // Times alone are no change.
         if !(is_same_set && equal(&new, &state.live)) {
             state.owners.touch(own, manager);

@@ -147,7 +147,7 @@ fn merge_lists(ty: Ty<'_>, list: &ListType, live: &[Value], config: &[Value]) ->
     Value::Array(out)
 }
 
-/// The value without the given fields. A container that loses all of its content becomes null.
+/// The value without the given fields. A list that loses all of its elements goes too (null at the top), a map stays empty.
 pub(crate) fn remove(ty: Ty<'_>, value: &Value, fields: &FieldSet) -> Value {
     if fields.is_empty() {
         return value.clone();
@@ -157,19 +157,19 @@ pub(crate) fn remove(ty: Ty<'_>, value: &Value, fields: &FieldSet) -> Value {
             let mut out = Map::new();
             for (name, value) in object {
                 match fields.field(name) {
-                    None => out.insert(name.clone(), value.clone()),
-                    Some(node) if node.member => continue,
-                    Some(node) => out.insert(
-                        name.clone(),
-                        remove(ty.child(map, name), value, &node.children),
-                    ),
-                };
+                    None => {
+                        out.insert(name.clone(), value.clone());
+                    }
+                    Some(node) if node.member => {}
+                    Some(node) => {
+                        let rest = remove(ty.child(map, name), value, &node.children);
+                        if value.is_null() || !rest.is_null() {
+                            out.insert(name.clone(), rest);
+                        }
+                    }
+                }
             }
-            if out.is_empty() {
-                Value::Null
-            } else {
-                Value::Object(out)
-            }
+            Value::Object(out)
         }
         (Form::List(list), Value::Array(items)) if list.kind != ListKind::Atomic => {
             let mut out = Vec::with_capacity(items.len());

@@ -91,11 +91,16 @@ fn node(ty: Ty<'_>, old: Option<&Value>, new: Option<&Value>) -> Change {
         (Some(one), None) | (None, Some(one)) => (ty.form(one), one),
         (Some(old), Some(new)) => {
             let form = ty.form(new);
-            // Untyped values of two forms: the old one is a leaf that changed, and what is below the new one is added.
+            // Untyped values of two forms: the value changed, what was below it went, and what is below it now is new.
             if !same_form(form, ty.form(old)) {
-                let mut change = node(ty, None, Some(new));
-                change.own = Own::Modified;
-                return change;
+                return Change {
+                    own: Own::Modified,
+                    below: Comparison {
+                        added: node(ty, None, Some(new)).below.added,
+                        modified: FieldSet::default(),
+                        removed: node(ty, Some(old), None).below.removed,
+                    },
+                };
             }
             (form, new)
         }

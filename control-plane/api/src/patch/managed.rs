@@ -418,3 +418,24 @@ pub fn track_update(ty: &TypeRef, old: Option<&Value>, new: &mut Value, manager:
     owners.update(ty, old.unwrap_or(&empty), new, manager);
     owners.store(new);
 }
+
+/// The same for a write through `/scale`, which changed nothing but the replicas at `path` (`["spec", "replicas"]`). As on
+/// the reference server, the entry that owns them then has no time, and replicas that nobody owned stay nobody's.
+pub fn track_scale(old: &Value, new: &mut Value, path: &[&str], manager: &Manager) {
+    let at = |object: &Value| {
+        path.iter()
+            .fold(object.clone(), |at, name| at[*name].clone())
+    };
+    let mut owners = Owners::of(old);
+    let replicas = FieldSet::of_fields(&[path]);
+    let is_owned = owners.entries.iter().any(|entry| entry.meets(&replicas));
+    if !is_owned || at(old) == at(new) {
+        return;
+    }
+    let own = owners.entry(manager, Operation::Update);
+    owners.take(&replicas, Some(own));
+    let entry = &mut owners.entries[own];
+    *entry.set() = replicas;
+    entry.time = None;
+    owners.store(new);
+}

@@ -172,9 +172,22 @@ impl<'a> Builder<'a> {
                 })
             }
             Some("object") => {
+                let is_required = |name: &str| {
+                    let required = node["required"].as_array();
+                    required.is_some_and(|required| required.iter().any(|other| other == name))
+                };
                 let mut fields = Vec::new();
-                for (name, field) in node["fields"].as_object().into_iter().flatten() {
-                    fields.push((name.as_str().into(), self.field(field)));
+                for (name, schema) in node["fields"].as_object().into_iter().flatten() {
+                    let mut field = self.field(schema);
+                    // A list, map or pointer that is always written is null when nothing is in it.
+                    if field.zero.is_none()
+                        && self.arena.builtin
+                        && schema["default"].is_null()
+                        && is_required(name)
+                    {
+                        field.zero = Some(Value::Null);
+                    }
+                    fields.push((name.as_str().into(), field));
                 }
                 fields.sort_by(|(a, _): &(Box<str>, _), (b, _)| a.cmp(b));
                 let element = match &node["values"] {
