@@ -127,6 +127,12 @@ pub trait Strategy: Send + Sync {
     /// deletionTimestamp.
     fn begin_delete(&self, _object: &mut Value) {}
 
+    /// Kinds whose dependents stay when a DELETE does not say what becomes of them: the text of the warning that goes
+    /// with it.
+    fn orphans_by_default(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether an object that is being deleted has to stay although it has no finalizers in its metadata (a namespace
     /// that still has some in its spec).
     fn holds_deletion(&self, _object: &Value) -> bool {

@@ -12,6 +12,7 @@
 //! - [`access`]: who asks (authentication) and whether they may (authorization)
 //! - [`schema`]: the merge schemas of kinds
 //! - [`patch`]: JSON patch, merge patch, strategic merge and server-side apply, as pure functions
+//! - [`protobuf`]: the envelope of protobuf bodies
 //! - [`local`]: the client of controllers in the same process
 //! - [`lifecycle`]: the controllers that every API server needs
 
@@ -23,6 +24,7 @@ pub mod lifecycle;
 pub mod local;
 pub mod object;
 pub mod patch;
+pub mod protobuf;
 pub mod request;
 pub mod schema;
 pub mod server;

@@ -179,6 +179,12 @@ const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller
 const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 
 impl Strategy for Job {
+    fn orphans_by_default(&self) -> Option<&'static str> {
+        Some(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
+        )
+    }
+
     fn default(&self, object: &mut Value) {
         drop_nothing(object);
         let labels = at(object, "/spec/template/metadata/labels").clone();

@@ -97,14 +97,14 @@ pub fn set_finalizers(object: &mut Value, finalizers: Vec<Value>) {
     }
 }
 
-/// `metadata` fields that mean the same absent and empty are left out, as the reference server does.
+/// `metadata` fields that mean the same absent and empty are left out, as the reference server does. An empty list of
+/// managedFields does not: it asks to forget all owners.
 pub fn drop_empty(object: &mut Value) {
-    const OMITTED: [&str; 12] = [
+    const OMITTED: [&str; 11] = [
         "annotations",
         "finalizers",
         "generateName",
         "labels",
-        "managedFields",
         "namespace",
         "ownerReferences",
         "resourceVersion",

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::syntax;
-use crate::{failure::Failure, kind::Kind};
+use crate::{failure::Failure, kind::Kind, protobuf};
 
 /// The media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn object(text: &[u8], media: Media, kind: &Kind) -> Result<Value, Failure> 
             ))
         })?,
         Media::Yaml | Media::ApplyYaml => yaml(text).map_err(|why| unrecognized(&why))?,
-        Media::Protobuf => protobuf(text, kind)?,
+        Media::Protobuf => from_protobuf(text, kind)?,
         _ => return Err(unsupported_media()),
     };
     let fields = match &value {
@@ -186,9 +186,32 @@ pub fn wrong_kind(value: &Value, found: &str, kind: &Kind) -> Failure {
     )
 }
 
-fn protobuf(text: &[u8], kind: &Kind) -> Result<Value, Failure> {
-    let _ = (text, kind);
-    Err(unsupported_media())
+/// A protobuf body. Kinds without a decoder do not take them.
+fn from_protobuf(text: &[u8], kind: &Kind) -> Result<Value, Failure> {
+    let Some(decode) = kind.protobuf else {
+        return Err(Failure::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+        ));
+    };
+    let opened = protobuf::open(text).map_err(|why| {
+        Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why}",
+            kind.kind
+        ))
+    })?;
+    let named = identify(json!({}), &opened.api_version, &opened.kind, kind)?;
+    let mut value = decode(&opened.raw).map_err(|why| {
+        Failure::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: {why}",
+            kind.kind, kind.version, kind.kind
+        ))
+    })?;
+    if let (Some(fields), Value::Object(named)) = (value.as_object_mut(), named) {
+        fields.extend(named);
+    }
+    Ok(value)
 }
 
 /// The beginning of a body, for error texts: as it is when it looks like an object, else in hexadecimal.

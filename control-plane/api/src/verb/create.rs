@@ -69,6 +69,11 @@ pub(crate) async fn insert(
     {
         fields.remove("status");
     }
+    // Ownership is of what the client sent and defaults made of it, not of what the server sets from here on.
+    if !tracked {
+        meta::drop_empty(&mut object);
+        managed::track(call, options, None, &mut object);
+    }
     for field in [
         "resourceVersion",
         "deletionTimestamp",
@@ -86,9 +91,6 @@ pub(crate) async fn insert(
         .prepare_create(&call.context(options.dry_run), &mut object)?;
     write::admit(server, call, "create", None, Some(&mut object))?;
     write::check(call, &object, None)?;
-    if !tracked {
-        managed::track(call, options, None, &mut object);
-    }
     meta::drop_empty(&mut object);
     let key = call.key(&name);
     if options.dry_run {

@@ -16,6 +16,7 @@ use crate::{
     clock,
     failure::Failure,
     object::{encode, meta},
+    protobuf,
     request::{
         body::{self, Media},
         query::{self, ListOptions, Query},
@@ -57,6 +58,7 @@ impl DeleteOptions {
         let value = match media {
             Media::Json => body::json(text),
             Media::Yaml => body::yaml(text),
+            Media::Protobuf => protobuf::delete_options(text),
             _ => return Err(body::unsupported_media()),
         }
         .map_err(Failure::bad_request)?;
@@ -186,8 +188,14 @@ async fn attempt(
     if meta::is_terminating(&old) {
         return Ok(Some(Answer::stored(Arc::clone(current))));
     }
+    let unsaid = kind
+        .strategy
+        .orphans_by_default()
+        .filter(|_| options.propagation.is_none());
+    let propagation = options.propagation.or(unsaid.map(|_| Propagation::Orphan));
+    let warnings = unsaid.map(str::to_owned).into_iter().collect();
     let mut new = old.clone();
-    meta::set_finalizers(&mut new, finalizers(&old, options.propagation));
+    meta::set_finalizers(&mut new, finalizers(&old, propagation));
     let held = !meta::finalizers(&new).is_empty();
     if held || kind.strategy.holds_deletion(&old) {
         meta::set(&mut new, "deletionTimestamp", clock::seconds(call.now));
@@ -199,12 +207,18 @@ async fn attempt(
         }
         kind.strategy.begin_delete(&mut new);
         if options.dry_run {
-            return Ok(Some(Answer::value(new)));
+            return Ok(Some(Answer {
+                warnings,
+                ..Answer::value(new)
+            }));
         }
         let change = Change::Put(encode::encode(&new, kind));
         let precondition = Precondition::At(current.revision);
         return match write::commit(server, current.key.clone(), precondition, change).await {
-            Ok(object) => Ok(Some(Answer::stored(object))),
+            Ok(object) => Ok(Some(Answer {
+                warnings,
+                ..Answer::stored(object)
+            })),
             Err(CommitError::Conflict { .. }) => Ok(None),
             Err(error) => Err(write::not_committed(error)),
         };

@@ -212,26 +212,26 @@ fn prepare(
     let kind = &call.kind;
     let new = &mut candidate.object;
     keep_metadata(new, old);
-    match part {
-        Part::Main => {
-            if kind.has_status() {
-                keep_field(new, old, "status");
-            }
-            kind.strategy
-                .prepare_update(&call.context(options.dry_run), new, old)?;
-        }
-        Part::Status => status_alone(new, old, kind.builtin),
-        Part::Own | Part::Scale => {}
-    }
     let warning = validate::dedup_owners(new);
+    // Ownership is of what the client sent and defaults made of it, not of what the kind's rules make of that.
+    match part {
+        Part::Main if kind.has_status() => keep_field(new, old, "status"),
+        Part::Status => status_alone(new, old, kind.builtin),
+        Part::Main | Part::Own | Part::Scale => {}
+    }
+    meta::drop_empty(new);
+    if !candidate.tracked {
+        managed::track(call, options, Some(old), new);
+    }
+    if part == Part::Main {
+        kind.strategy
+            .prepare_update(&call.context(options.dry_run), new, old)?;
+    }
     write::admit(server, call, "update", Some(old), Some(new))?;
     write::check(call, new, Some(old))?;
     if kind.generation && part != Part::Status && kind.strategy.bumps_generation(new, old) {
         let generation = generation(old) + 1;
         meta::set(new, "generation", generation);
-    }
-    if !candidate.tracked {
-        managed::track(call, options, Some(old), new);
     }
     meta::drop_empty(new);
     Ok(warning)

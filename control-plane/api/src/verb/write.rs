@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_store::{Change, CommitError, Key, Object, Precondition, Revision, Write};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Answer, Call, Shown, read};
 use crate::{
@@ -238,6 +238,41 @@ pub(crate) enum Attempt {
     Again,
 }
 
+/// Whether two states differ in nothing but the times of their managedFields.
+fn is_same(new: &Value, old: &Value) -> bool {
+    let parts = |object| match (Value::as_object(object), meta::metadata(object)) {
+        (Some(fields), Some(metadata)) => Some((fields, metadata)),
+        _ => None,
+    };
+    let (Some((new_fields, new_metadata)), Some((old_fields, old_metadata))) =
+        (parts(new), parts(old))
+    else {
+        return new == old;
+    };
+    let (new_entries, old_entries) = (
+        meta::list(new, "managedFields"),
+        meta::list(old, "managedFields"),
+    );
+    same_but(new_fields, old_fields, "metadata")
+        && same_but(new_metadata, old_metadata, "managedFields")
+        && new_entries.len() == old_entries.len()
+        && new_entries.iter().zip(old_entries).all(|(new, old)| {
+            match (new.as_object(), old.as_object()) {
+                (Some(new), Some(old)) => same_but(new, old, "time"),
+                _ => new == old,
+            }
+        })
+}
+
+/// Whether two maps differ in at most the value of one field.
+fn same_but(new: &Map<String, Value>, old: &Map<String, Value>, but: &str) -> bool {
+    new.len() == old.len()
+        && new.iter().all(|(field, value)| match old.get(field) {
+            Some(before) => field == but || value == before,
+            None => false,
+        })
+}
+
 /// Stores the next state of an object, or deletes it when that is the state in which nothing holds it any more.
 pub(crate) async fn store(
     server: &Server,
@@ -262,15 +297,11 @@ pub(crate) async fn store(
             Err(error) => Err(not_committed(error)),
         };
     }
-    let volatile = kind.strategy.is_volatile(&new, old);
-    let body = encode::encode(&new, kind);
-    let [head, tail] = current.body();
-    if body.json.len() == head.len() + tail.len()
-        && body.json.starts_with(head)
-        && body.json.ends_with(tail)
-    {
+    if is_same(&new, old) {
         return Ok(Attempt::Done(Answer::stored(Arc::clone(current))));
     }
+    let volatile = kind.strategy.is_volatile(&new, old);
+    let body = encode::encode(&new, kind);
     let outcome = if volatile {
         server.store().renew_from(current, body)
     } else {
