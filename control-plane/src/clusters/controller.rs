@@ -256,8 +256,14 @@ impl Controller {
 
     async fn update(&self, object: &Object, taints: Option<&[Taint]>) -> Result<(), Failure> {
         let mut cluster = decode(&object.json)?;
-        if let Some(taints) = taints {
-            cluster["spec"]["taints"] = json!(taints);
+        match taints {
+            Some([]) => {
+                if let Some(spec) = cluster["spec"].as_object_mut() {
+                    spec.remove("taints");
+                }
+            }
+            Some(taints) => cluster["spec"]["taints"] = json!(taints),
+            None => {}
         }
         let finalizers = &mut cluster["metadata"]["finalizers"];
         if !finalizers.is_array() {

@@ -31,10 +31,11 @@ pub fn aggregated<'a>(
             let mut item = item(name, work);
             if !cluster(name).is_some_and(|cluster| cluster.ready) {
                 item.health = Some(Health::Unknown);
-                item.applied_message = if item.applied_message.is_empty() {
-                    STALE.to_owned()
-                } else {
-                    format!("{} ({STALE})", item.applied_message)
+                item.applied_message = match item.applied_message.as_str() {
+                    "" => STALE.to_owned(),
+                    // Nothing that could be out of date.
+                    WAITING => WAITING.to_owned(),
+                    reported => format!("{reported} ({STALE})"),
                 };
             }
             item
