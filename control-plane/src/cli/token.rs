@@ -23,6 +23,8 @@ use crate::{
 
 /// For the control plane to answer.
 const WITHIN: Duration = Duration::from_secs(30);
+/// The agent in a member cluster.
+const MANIFEST: &str = include_str!("../../../deploy/agent.yaml");
 const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
 /// Tokens that clusters join with. The control plane has to be running
@@ -34,7 +36,7 @@ pub struct TokenCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum TokenAction {
-    /// Make a token, and print the command line of the agent that joins with it
+    /// Make a token, and print the command line of the agent that joins with it, or its manifest
     Create(CreateFlags),
     /// List the tokens, without their secrets
     List(DataDir),
@@ -49,6 +51,9 @@ pub struct CreateFlags {
     /// The one cluster that may join with it. Without it: any one whose name is not taken
     #[arg(long, value_name = "NAME")]
     pub cluster_name: Option<String>,
+    /// Print the objects to apply in the member, instead of a command line
+    #[arg(long, requires = "cluster_name")]
+    pub manifest: bool,
     /// How long it can be used [default: 24h]
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<Span>,
@@ -112,7 +117,11 @@ async fn create(flags: &CreateFlags) -> Result<String, CommandError> {
         ca_pin: &info.pin,
         cluster: flags.cluster_name.as_deref(),
     };
-    Ok(joining.command())
+    Ok(if flags.manifest {
+        joining.manifest(MANIFEST).trim_end().to_owned()
+    } else {
+        joining.command()
+    })
 }
 
 async fn list(data: &DataDir) -> Result<String, CommandError> {

@@ -188,25 +188,25 @@ impl Joining<'_> {
         )
     }
 
-    /// A manifest with `${SERVER}`, `${TOKEN}`, `${CA_PIN}` and `${CLUSTER_NAME}` filled in.
+    /// A manifest with `{{server}}`, `{{token}}`, `{{ca_pin}}` and `{{cluster_name}}` filled in.
     pub fn manifest(&self, template: &str) -> String {
         let mut filled = String::with_capacity(template.len() + 256);
         let mut rest = template;
-        while let Some(start) = rest.find("${") {
+        while let Some(start) = rest.find("{{") {
             let (before, from) = rest.split_at(start);
             filled.push_str(before);
-            let Some(end) = from.find('}') else {
+            let Some(end) = from.find("}}") else {
                 rest = from;
                 break;
             };
             let _ = match &from[2..end] {
-                "SERVER" => write!(filled, "{}", self.server),
-                "TOKEN" => write!(filled, "{}", self.token.text()),
-                "CA_PIN" => write!(filled, "{}", self.ca_pin),
-                "CLUSTER_NAME" => write!(filled, "{}", self.cluster()),
-                other => write!(filled, "${{{other}}}"),
+                "server" => write!(filled, "{}", self.server),
+                "token" => write!(filled, "{}", self.token.text()),
+                "ca_pin" => write!(filled, "{}", self.ca_pin),
+                "cluster_name" => write!(filled, "{}", self.cluster()),
+                other => write!(filled, "{{{{{other}}}}}"),
             };
-            rest = &from[end + 1..];
+            rest = &from[end + 2..];
         }
         filled.push_str(rest);
         filled
@@ -310,9 +310,9 @@ mod tests {
             )
         );
         assert_eq!(
-            joining.manifest("a: ${SERVER}\nb: ${CLUSTER_NAME} ${CA_PIN} ${OTHER} ${unclosed"),
-            "a: https://fleet.example.com:6443\nb: north sha256:ab ${OTHER} ${unclosed"
+            joining.manifest("a: {{server}}\nb: {{cluster_name}} {{ca_pin}} {{other}} {{unclosed"),
+            "a: https://fleet.example.com:6443\nb: north sha256:ab {{other}} {{unclosed"
         );
-        assert!(joining.manifest("${TOKEN}").contains(&issued.text()));
+        assert!(joining.manifest("{{token}}").contains(&issued.text()));
     }
 }

@@ -1,7 +1,7 @@
 //! Carries out what is decided for templates.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -24,10 +24,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     binding::references,
-    decide::{Action, Snapshot, decide},
+    decide::{Action, Snapshot, Step, decide},
     index::{Index, TemplateKey},
+    namespaces,
     policies::{Policies, Policy},
     template::{Facts, is_kept_here, is_template_kind},
+    work::targets,
 };
 use crate::{
     clock,
@@ -97,9 +99,11 @@ impl Controller {
     /// Until `stop`.
     pub async fn run(self: &Arc<Self>, stop: CancellationToken) {
         let templates = self.template_kinds();
-        self.unread.store(templates.len() + 3, Ordering::Release);
+        self.unread.store(templates.len() + 4, Ordering::Release);
         let tracker = tokio_util::task::TaskTracker::new();
-        for kind in templates {
+        // Namespaces are no templates, and have turns like them.
+        for kind in templates.iter().chain([&self.kinds.namespaces]) {
+            let kind = Arc::clone(kind);
             let (controller, stop) = (Arc::clone(self), stop.clone());
             tracker.spawn(async move {
                 let due = controller.due.clone();
@@ -222,6 +226,17 @@ impl Controller {
         if let Some(template) = template {
             self.due.mark(template);
         }
+        // Other changes of where things go are made here, and mark it themselves.
+        if matches!(change, EventKind::Added | EventKind::Deleted) {
+            self.mark_namespace(key.namespace());
+        }
+    }
+
+    fn mark_namespace(&self, namespace: Option<&str>) {
+        if let Some(name) = namespace.filter(|name| namespaces::follows(name)) {
+            let key = Key::new(self.kinds.namespaces.resource(), None, name);
+            self.due.mark(key);
+        }
     }
 
     fn work_changed(&self, change: EventKind, key: &Key, object: &evenkeel_store::Object) {
@@ -288,7 +303,12 @@ impl Controller {
         let Some(kind) = self.registry.table().find_resource(&key.resource).cloned() else {
             return Turn::Done;
         };
-        match self.see_to(&kind, &key).await {
+        let outcome = if key.resource == self.kinds.namespaces.resource() {
+            self.see_to_namespace(key.name()).await
+        } else {
+            self.see_to(&kind, &key).await
+        };
+        match outcome {
             Ok(()) => Turn::Done,
             Err(failure) if failure.reason == "Conflict" => {
                 tracing::debug!(template = ?key, error = %failure.message, "overtaken");
@@ -325,8 +345,14 @@ impl Controller {
             binding,
             fleet: &views,
         };
+        let steps = decide(&snapshot, clock::now());
+        let arrives = |step: &Step| matches!(step.action, Action::CreateWork { .. });
+        if steps.iter().any(arrives) {
+            // First, so that no agent has to wait for it.
+            self.see_to_namespace(namespace).await?;
+        }
         // The steps of one decision are about different objects. One that fails does not keep back the others.
-        let outcomes = futures::stream::iter(decide(&snapshot, clock::now()))
+        let outcomes = futures::stream::iter(steps)
             .map(|step| {
                 tracing::debug!(template = ?key, action = step.action.name(), reason = step.reason, "propagation");
                 self.act(kind, &place, &snapshot, step.action)
@@ -335,6 +361,75 @@ impl Controller {
             .collect::<Vec<_>>()
             .await;
         outcomes.into_iter().collect()
+    }
+
+    /// Brings a namespace to where its content goes.
+    async fn see_to_namespace(&self, name: &str) -> Result<(), Failure> {
+        if name.is_empty() || !namespaces::follows(name) {
+            return Ok(());
+        }
+        let key = Key::new(self.kinds.namespaces.resource(), None, name);
+        let namespace = match self.store.get(&key) {
+            Some(object) => Some(decode::<Value>(&object.json)?),
+            None => None,
+        };
+        let work_name = names::work_name("Namespace", name, "");
+        let mut works = BTreeMap::new();
+        for cluster in self.index.clusters(&work_name) {
+            let Some(object) = self.store.get(&self.work_key(&cluster, &work_name)) else {
+                continue;
+            };
+            let work: Work = decode(&object.json)?;
+            if namespaces::carries(&work, name) {
+                works.insert(cluster.to_string(), work);
+            }
+        }
+        let wanted = self.clusters_of_namespace(name)?;
+        for step in namespaces::decide(namespace.as_ref(), &wanted, &works) {
+            tracing::debug!(
+                namespace = name,
+                action = step.action.name(),
+                reason = step.reason,
+                "propagation"
+            );
+            let cluster = match &step.action {
+                Action::CreateWork { cluster, .. }
+                | Action::UpdateWork { cluster, .. }
+                | Action::DeleteWork { cluster } => cluster.clone(),
+                _ => continue,
+            };
+            let uid = works
+                .get(&cluster)
+                .and_then(|work| work.metadata.uid.clone());
+            match self.act_on_work(step.action, &work_name, uid).await {
+                // The turn of another template in it was faster.
+                Err(failure) if failure.reason == "AlreadyExists" => {}
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The clusters that get something of a namespace, save those that are going.
+    fn clusters_of_namespace(&self, name: &str) -> Result<BTreeSet<String>, Failure> {
+        let scope = Scope::namespace(self.kinds.bindings.resource(), name);
+        let listing = self
+            .store
+            .list(&scope, &ListQuery::default(), &|_| true)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        let mut clusters = BTreeSet::new();
+        for object in &listing.objects {
+            let binding: ResourceBinding = decode(&object.json)?;
+            if binding.metadata.deletion_timestamp.is_none() {
+                clusters.extend(targets(&binding).into_iter().map(str::to_owned));
+            }
+        }
+        clusters.retain(|name| {
+            self.fleet
+                .get(name)
+                .is_some_and(|cluster| !cluster.terminating)
+        });
+        Ok(clusters)
     }
 
     /// The Works of a binding, by cluster.
@@ -373,21 +468,18 @@ impl Controller {
         action: Action,
     ) -> Result<(), Failure> {
         let namespace = place.binding.namespace();
-        let works = &self.kinds.works;
         match action {
             Action::CreateBinding(binding) => {
                 let binding = encode(&binding)?;
-                self.client
-                    .create(&place.kind, namespace, binding)
-                    .await
-                    .map(drop)
+                self.client.create(&place.kind, namespace, binding).await?;
+                self.mark_namespace(namespace);
+                Ok(())
             }
             Action::UpdateBinding(binding) => {
                 let binding = encode(&binding)?;
-                self.client
-                    .update(&place.kind, namespace, binding)
-                    .await
-                    .map(drop)
+                self.client.update(&place.kind, namespace, binding).await?;
+                self.mark_namespace(namespace);
+                Ok(())
             }
             Action::UpdateBindingStatus(binding) => {
                 let binding = encode(&binding)?;
@@ -410,6 +502,33 @@ impl Controller {
                     .delete(&place.kind, namespace, name, &same)
                     .await
             }
+            Action::CreateWork { .. } | Action::UpdateWork { .. } => {
+                self.act_on_work(action, &place.work, None).await
+            }
+            Action::DeleteWork { ref cluster } => {
+                let uid = snapshot
+                    .works
+                    .get(cluster)
+                    .and_then(|work| work.metadata.uid.clone());
+                self.act_on_work(action, &place.work, uid).await
+            }
+            Action::UpdateTemplateStatus(template) => self
+                .client
+                .update_status(kind, namespace, template)
+                .await
+                .map(drop),
+        }
+    }
+
+    /// Writes a Work; `uid` is that of one that is to be deleted.
+    async fn act_on_work(
+        &self,
+        action: Action,
+        name: &str,
+        uid: Option<String>,
+    ) -> Result<(), Failure> {
+        let works = &self.kinds.works;
+        match action {
             Action::CreateWork { cluster, work } => {
                 let namespace = names::execution_namespace(&cluster);
                 let work = encode(&work)?;
@@ -428,23 +547,15 @@ impl Controller {
             }
             Action::DeleteWork { cluster } => {
                 let namespace = names::execution_namespace(&cluster);
-                let uid = snapshot
-                    .works
-                    .get(&cluster)
-                    .and_then(|work| work.metadata.uid.clone());
                 let same = Preconditions {
                     uid,
                     ..Preconditions::default()
                 };
                 self.client
-                    .delete(works, Some(&namespace), &place.work, &same)
+                    .delete(works, Some(&namespace), name, &same)
                     .await
             }
-            Action::UpdateTemplateStatus(template) => self
-                .client
-                .update_status(kind, namespace, template)
-                .await
-                .map(drop),
+            _ => Ok(()),
         }
     }
 }

@@ -10,6 +10,8 @@
 //!
 //! [`controller`] carries it out, with [`policies`] and an [`index`] of who belongs to whom in memory.
 //!
+//! [`namespaces`]: a cluster that gets something of a namespace gets the namespace.
+//!
 //! [`decide`] runs through all of them for one template and says what has to be written next.
 
 pub mod aggregate;
@@ -17,6 +19,7 @@ pub mod binding;
 pub mod controller;
 pub mod decide;
 pub mod index;
+pub mod namespaces;
 pub mod policies;
 pub mod prune;
 pub mod status;

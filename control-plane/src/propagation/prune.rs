@@ -42,6 +42,8 @@ pub fn prune(object: &mut Value) {
                 "deployment.kubernetes.io/revision-history",
             ],
         ),
+        // Finalizers of its own server.
+        "Namespace" => remove(object, "", &["spec"]),
         "Job" => job(object),
         "Service" => service(object),
         "ServiceAccount" => service_account(object),

@@ -97,7 +97,7 @@ pub fn wanted(
 }
 
 /// The template as a member gets it: pruned, and stamped with whose it is.
-fn manifest(
+pub(super) fn manifest(
     template: &Value,
     ids: BTreeMap<String, String>,
     notes: BTreeMap<String, String>,
@@ -145,7 +145,7 @@ fn joined<'a>(keys: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// An id that is the same whenever the same Work is made for the same binding.
-fn derived_id(binding: &str, cluster: &str) -> String {
+pub(super) fn derived_id(binding: &str, cluster: &str) -> String {
     let digest = Sha256::digest(format!("{binding}/{cluster}"));
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);
