@@ -26,6 +26,8 @@ use crate::clock;
 const MANAGER: &str = "kube-controller-manager";
 /// Writes under way at a time.
 const WRITES: usize = 32;
+/// Objects that are read between two breaths.
+const SHARE: usize = 64;
 /// How long what could not be done waits for its next try.
 const RETRY: Duration = Duration::from_millis(250);
 
@@ -41,7 +43,7 @@ impl Controllers {
     /// Runs until `shutdown`; starts over from a fresh list when it fell behind its watches.
     pub async fn run(self, shutdown: CancellationToken) {
         while !shutdown.is_cancelled() {
-            let (mut view, mut watches) = self.load();
+            let (mut view, mut watches) = self.load().await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = self.follow(&mut view, &mut watches) => {}
@@ -49,15 +51,19 @@ impl Controllers {
         }
     }
 
-    fn load(&self) -> (View, Vec<(Workload, Watch)>) {
+    async fn load(&self) -> (View, Vec<(Workload, Watch)>) {
         let mut view = View::default();
         let mut watches = Vec::new();
         for kind in Workload::ALL {
             let (listing, watch) = self
                 .store
                 .list_and_watch(&Scope::all(self.kinds[&kind].resource()));
-            for object in listing.objects {
-                view.add(kind, &object);
+            for (count, object) in listing.objects.iter().enumerate() {
+                view.add(kind, object);
+                // A large member is read for seconds, and has to answer meanwhile.
+                if count % SHARE == 0 {
+                    tokio::task::yield_now().await;
+                }
             }
             watches.push((kind, watch));
         }
