@@ -1,7 +1,7 @@
 //! Numbers out of the Prometheus text format.
 
-/// Commits of the store: each is one fsync.
-pub const FSYNCS: &str = "evenkeel_store_commits_total";
+/// Times that the store forced data to disk.
+pub const FSYNCS: &str = "evenkeel_store_fsyncs_total";
 
 /// The sum over all series of a metric; `None` when it is not there.
 pub fn sum(text: &str, name: &str) -> Option<f64> {

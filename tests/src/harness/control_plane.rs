@@ -297,6 +297,39 @@ impl ControlPlane {
         .await
     }
 
+    /// Waits until a cluster is Ready, free of taints and has its whole status, and gives it.
+    pub async fn reported(&self, cluster: &str, deadline: Duration) -> serde_json::Value {
+        let path = format!("{}/{cluster}", crate::fleet::objects::CLUSTERS);
+        eventually(
+            &format!("{cluster} is Ready and has reported all"),
+            deadline,
+            async || {
+                match self.readiness(cluster).await? {
+                    (status, _) if status == "True" => {}
+                    (status, reason) => return Err(format!("it is {status} ({reason})")),
+                }
+                let object = self.object(&path).await?;
+                let parts = [
+                    "kubernetesVersion",
+                    "apiEnablements",
+                    "nodeSummary",
+                    "resourceSummary",
+                ];
+                if let Some(part) = parts.iter().find(|part| object["status"][**part].is_null()) {
+                    return Err(format!("no {part} yet"));
+                }
+                if object["spec"]["taints"]
+                    .as_array()
+                    .is_some_and(|taints| !taints.is_empty())
+                {
+                    return Err("still tainted".to_owned());
+                }
+                Ok(object)
+            },
+        )
+        .await
+    }
+
     /// A number out of `/metrics`: the sum over its series.
     pub async fn metric(&self, name: &str) -> f64 {
         let answer = self

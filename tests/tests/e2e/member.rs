@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_tests::{
-    harness::{Target, eventually},
+    harness::{Kubectl, Target, eventually},
     member::{front::Network, population::Population},
 };
 use k8s_openapi::api::{
@@ -100,6 +100,64 @@ async fn deployments_become_pods_and_go_with_them() {
         .await
         .unwrap();
     has_ready(&target, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_is_what_kubectl_expects_of_a_cluster() {
+    if !Kubectl::is_there() {
+        return;
+    }
+    let target = Target::simulated("alpha", "eu-west-1").await;
+    let kubectl = target.kubectl();
+    let nodes = kubectl
+        .ok(&[
+            "get",
+            "nodes",
+            "-L",
+            "topology.kubernetes.io/zone",
+            "--no-headers",
+        ])
+        .await;
+    for zone in ["eu-west-1a", "eu-west-1b", "eu-west-1c"] {
+        assert!(
+            nodes
+                .lines()
+                .any(|line| line.contains("Ready") && line.ends_with(zone)),
+            "{zone} in {nodes}"
+        );
+    }
+    kubectl
+        .ok(&[
+            "create",
+            "deployment",
+            "web",
+            "--image=example/web:1",
+            "--replicas=2",
+        ])
+        .await;
+    let rolled = kubectl
+        .ok(&["rollout", "status", "deployment", "web", "--timeout=30s"])
+        .await;
+    assert!(rolled.contains("successfully rolled out"), "{rolled}");
+    let table = kubectl.ok(&["get", "pods", "--no-headers"]).await;
+    assert!(
+        table.lines().count() == 2
+            && table
+                .lines()
+                .all(|line| line.contains("1/1") && line.contains("Running")),
+        "{table}"
+    );
+    kubectl
+        .ok(&["create", "job", "once", "--image=example/job:1"])
+        .await;
+    kubectl
+        .ok(&[
+            "wait",
+            "job/once",
+            "--for=condition=Complete",
+            "--timeout=30s",
+        ])
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
