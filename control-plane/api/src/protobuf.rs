@@ -1,9 +1,14 @@
 //! Protobuf request bodies: the envelope that they come in, and the options of a DELETE. The messages of kinds are
 //! decoded by their kinds.
 
+mod json;
+mod messages;
+
 use k8s_pb::apimachinery::pkg::{apis::meta::v1 as meta, runtime::Unknown};
 use prost::Message as _;
 use serde_json::{Value, json};
+
+pub use messages::decoder;
 
 /// Every message begins with this.
 const MAGIC: &[u8] = b"k8s\0";

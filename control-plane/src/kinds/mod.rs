@@ -54,6 +54,7 @@ pub fn kubernetes() -> Vec<Kind> {
     .flatten()
     .map(|kind| Kind {
         schema: schema::of(&kind),
+        protobuf: evenkeel_api::protobuf::decoder(&kind.api_version(), kind.kind),
         ..kind
     })
     .collect()

@@ -94,6 +94,7 @@ fn kind(
         storage: Storage::Review(review),
         builtin: true,
         generation: false,
+        protobuf: crate::protobuf::decoder(&format!("{group}/v1"), kind),
         ..Kind::new(group, "v1", kind, plural, singular)
     }
 }
