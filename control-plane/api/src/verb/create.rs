@@ -69,11 +69,6 @@ pub(crate) async fn insert(
     {
         fields.remove("status");
     }
-    // Ownership is of what the client sent and defaults made of it, not of what the server sets from here on.
-    if !tracked {
-        meta::drop_empty(&mut object);
-        managed::track(call, options, None, &mut object);
-    }
     for field in [
         "resourceVersion",
         "deletionTimestamp",
@@ -81,6 +76,11 @@ pub(crate) async fn insert(
         "selfLink",
     ] {
         meta::remove(&mut object, field);
+    }
+    // Ownership is of what the client sent and defaults made of it, not of what the server sets from here on.
+    if !tracked {
+        meta::drop_empty(&mut object);
+        managed::track(call, options, None, &mut object);
     }
     meta::set(&mut object, "uid", uuid::Uuid::new_v4().to_string());
     meta::set(&mut object, "creationTimestamp", clock::seconds(call.now));

@@ -187,7 +187,7 @@ async fn apply(
 /// The applied configuration: an object of exactly this kind, in this version, of this name.
 fn configuration(call: &Call, text: &[u8]) -> Result<Value, Failure> {
     let kind = &call.kind;
-    let mut config = body::yaml(text)
+    let config = body::yaml(text)
         .map_err(|why| Failure::bad_request(format!("error decoding YAML: {why}")))?;
     if !config.is_object() {
         return Err(Failure::bad_request(
@@ -218,6 +218,8 @@ fn configuration(call: &Call, text: &[u8]) -> Result<Value, Failure> {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));
     }
     write::settle_name(call, &config)?;
-    write::settle_namespace(call, &mut config)?;
+    if let Some(namespace) = call.namespace.as_deref().filter(|_| call.is_namespaced()) {
+        write::check_body_namespace(&config, namespace)?;
+    }
     Ok(config)
 }

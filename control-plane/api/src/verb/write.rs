@@ -56,13 +56,19 @@ pub(crate) fn settle_namespace(call: &Call, object: &mut Value) -> Result<(), Fa
         meta::remove(object, "namespace");
         return Ok(());
     };
+    check_body_namespace(object, namespace)?;
+    meta::set(object, "namespace", namespace);
+    Ok(())
+}
+
+/// A body may not name another namespace than its URL.
+pub(crate) fn check_body_namespace(object: &Value, namespace: &str) -> Result<(), Failure> {
     let found = meta::namespace(object);
     if !found.is_empty() && found != namespace {
         return Err(Failure::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    meta::set(object, "namespace", namespace);
     Ok(())
 }
 
