@@ -8,6 +8,8 @@ pub mod backoff;
 pub mod clock;
 pub mod config;
 mod deliver;
+#[cfg(test)]
+mod fake;
 mod follow;
 pub mod health;
 mod identity;

@@ -1,6 +1,6 @@
 //! `evenkeel-agent`: reads what it is told, and runs until it is told to stop.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{io::IsTerminal, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use evenkeel_agent::config::{Command, ConfigError, LogFormat, Settings, Surroundings, read_file};
@@ -60,6 +60,7 @@ fn log_to_stderr(settings: &Settings) {
     let filter = EnvFilter::try_new(&settings.log_level).unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match settings.log_format {
         LogFormat::Text => lines.init(),

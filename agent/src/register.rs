@@ -112,6 +112,22 @@ pub async fn member_id(member: &Caller) -> Result<String, RegisterError> {
     }
 }
 
+/// The Cluster as it was registered before, when the member does not answer now: its identity cannot be compared, but
+/// the agent's certificate is for this Cluster only.
+pub async fn known(
+    control: &Caller,
+    name: &str,
+    error: &RegisterError,
+) -> Result<Option<Cluster>, RegisterError> {
+    match error {
+        RegisterError::Member(failure) if failure.is_passing() => {
+            let cluster: Option<Cluster> = control.find(&format!("{CLUSTERS}/{name}")).await?;
+            Ok(cluster.filter(|cluster| !cluster.spec.id.is_empty()))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Brings the Cluster object in line with the facts, once.
 pub async fn register(control: &Caller, facts: &Facts) -> Result<Cluster, RegisterError> {
     let path = format!("{CLUSTERS}/{}", facts.name);

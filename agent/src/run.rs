@@ -20,7 +20,7 @@ use crate::{
     identity::{self, Enrolment, Identity, IdentityError, Store},
     lease::{self, ClusterLease},
     metrics::Metrics,
-    register::{CLUSTERS, Facts, RegisterError, member_id, register},
+    register::{CLUSTERS, Facts, RegisterError, known, member_id, register},
     status::{
         census::{Census, NodeItem, PodItem},
         collector::Collector,
@@ -174,9 +174,17 @@ async fn registered(
         |error| matches!(error, RegisterError::Taken { .. }),
         |why| vitals.registered(Some(why)),
         || async {
+            let id = match member_id(member).await {
+                Ok(id) => id,
+                // A member that is down after a restart is reported as such, by an agent that was let in before.
+                Err(error) => match known(control, &settings.cluster, &error).await? {
+                    Some(cluster) => return Ok(cluster),
+                    None => return Err(error),
+                },
+            };
             let facts = Facts {
                 name: settings.cluster.clone(),
-                id: member_id(member).await?,
+                id,
                 provider: settings.provider.clone(),
                 region: settings.region.clone(),
                 zones: settings.zones.clone(),
@@ -282,11 +290,11 @@ async fn heartbeat(
     lease: ClusterLease,
     interval: Duration,
     metrics: Metrics,
-    mut known: watch::Receiver<Standing>,
+    mut standing: watch::Receiver<Standing>,
 ) {
     let removed = async {
         // Without a sender there is no news any more, and the agent ends.
-        known.wait_for(|standing| standing.removed).await.is_ok()
+        standing.wait_for(|standing| standing.removed).await.is_ok()
     };
     tokio::select! {
         () = lease::keep(lease, interval, &metrics) => {}

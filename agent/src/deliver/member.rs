@@ -103,6 +103,19 @@ pub async fn delete(
     member.delete(&served.path(key), &options).await
 }
 
+/// Makes a namespace that a placed object needs. A policy selects workloads, not where they live, so the member may
+/// lack it. It carries no marks: what else is put into it does not go with the Work.
+pub async fn make_namespace(member: &Caller, name: &str) -> Result<(), Failure> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name }});
+    match member
+        .create::<_, Value>("/api/v1/namespaces", &namespace)
+        .await
+    {
+        Err(failure) if failure.is_conflict() => Ok(()),
+        made => made.map(drop),
+    }
+}
+
 /// Takes the marks off, so that the object is nobody's.
 pub async fn release(member: &Caller, served: &Served, key: &ObjectKey) -> Result<(), Failure> {
     let patch = json!({"metadata": {

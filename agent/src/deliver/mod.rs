@@ -9,6 +9,8 @@ mod engine;
 mod health;
 mod manifest;
 mod member;
+#[cfg(test)]
+mod passes;
 mod projection;
 mod reconcile;
 mod reflect;

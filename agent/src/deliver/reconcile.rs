@@ -283,11 +283,16 @@ impl Reconciler {
             retain(&mut desired, live);
         }
         let path = served.path(key);
-        let applied: Value = self
-            .member
-            .apply(&path, &desired, force)
-            .await
-            .map_err(|failure| fate(&failure))?;
+        let mut applied = self.member.apply::<_, Value>(&path, &desired, force).await;
+        if let Err(failure) = &applied
+            && lacks_namespace(failure, &key.namespace)
+        {
+            member::make_namespace(&self.member, &key.namespace)
+                .await
+                .map_err(|failure| fate(&failure))?;
+            applied = self.member.apply(&path, &desired, force).await;
+        }
+        let applied = applied.map_err(|failure| fate(&failure))?;
         let mut placed = Placed::seen(served.clone(), &desired, &applied);
         placed.desired = digested;
         placed.shared = claim == Claim::Share;
@@ -405,6 +410,17 @@ impl Reconciler {
             Err(failure) => pass.fail(format!("the status is not written: {failure}")),
         }
     }
+}
+
+/// Whether a request failed because its namespace is not there.
+fn lacks_namespace(failure: &Failure, namespace: &str) -> bool {
+    matches!(failure, Failure::Refused(status)
+        if status.code == 404
+            && !namespace.is_empty()
+            && status
+                .details
+                .as_ref()
+                .is_some_and(|details| details.kind == "namespaces" && details.name == namespace))
 }
 
 /// A field that the member decides stays as it is there.

@@ -5,6 +5,8 @@
 
 mod items;
 mod lines;
+#[cfg(test)]
+mod tests;
 
 use std::{future::Future, time::Duration};
 

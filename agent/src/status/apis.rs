@@ -93,6 +93,24 @@ impl Catalogue {
         self
     }
 
+    /// One that serves these: apiVersion, plural, kind, namespaced.
+    #[cfg(test)]
+    pub fn with(resources: &[(&str, &str, &str, bool)]) -> Self {
+        let mut catalogue = Self::default();
+        for (group_version, name, kind, namespaced) in resources {
+            catalogue
+                .versions
+                .entry((*group_version).to_owned())
+                .or_default()
+                .push(Resource {
+                    name: (*name).to_owned(),
+                    kind: (*kind).to_owned(),
+                    namespaced: *namespaced,
+                });
+        }
+        catalogue
+    }
+
     fn insert(&mut self, group_version: String, mut resources: Vec<Resource>) {
         resources.retain(|resource| !resource.name.contains('/'));
         resources.sort_by(|a, b| a.name.cmp(&b.name));

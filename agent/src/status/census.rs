@@ -310,41 +310,65 @@ impl Census {
         }
     }
 
-    /// The nodes, in no order.
-    pub fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
-        self.nodes.iter().filter_map(|(id, node)| {
-            Some(NodeView {
-                id: *id,
-                allocatable: self.amounts.get(node.allocatable)?,
-                ready: node.ready,
-            })
+    /// The node of this number, if it is known.
+    pub fn node(&self, id: u32) -> Option<NodeView<'_>> {
+        let node = self.nodes.get(&id)?;
+        Some(NodeView {
+            id,
+            allocatable: self.amounts.get(node.allocatable)?,
+            ready: node.ready,
         })
     }
 
-    /// The pods that did not finish, grouped, in the order of their nodes.
-    pub fn groups(&self) -> Vec<Group<'_>> {
-        let mut keys: Vec<(u32, u32)> = self
-            .pods
-            .values()
-            .filter(|pod| !pod.finished)
-            .map(|pod| (pod.node, pod.requests))
-            .collect();
+    /// The nodes, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.nodes.keys().filter_map(|id| self.node(*id))
+    }
+
+    /// The pods that did not finish, grouped, in the order of their nodes; those without one come last.
+    pub fn groups(&self) -> Groups<'_> {
+        let active = || self.pods.values().filter(|pod| !pod.finished);
+        let mut keys = Vec::with_capacity(active().count());
+        keys.extend(active().map(|pod| (pod.node, pod.requests)));
         keys.sort_unstable();
-        keys.chunk_by(|a, b| a == b)
-            .filter_map(|same| {
-                let (node, requests) = same[0];
-                Some(Group {
-                    node: (node != NOWHERE).then_some(node),
-                    requests: self.amounts.get(requests)?,
-                    pods: u32::try_from(same.len()).unwrap_or(u32::MAX),
-                })
-            })
-            .collect()
+        Groups {
+            census: self,
+            keys,
+            next: 0,
+        }
     }
 
     /// How many different names and amounts are kept.
     pub fn distinct(&self) -> (usize, usize) {
         (self.names.len(), self.amounts.len())
+    }
+}
+
+/// Gives out groups one by one: a large member has many, and nobody needs all of them at once.
+#[derive(Debug)]
+pub struct Groups<'a> {
+    census: &'a Census,
+    keys: Vec<(u32, u32)>,
+    next: usize,
+}
+
+impl<'a> Iterator for Groups<'a> {
+    type Item = Group<'a>;
+
+    fn next(&mut self) -> Option<Group<'a>> {
+        let rest = &self.keys[self.next..];
+        let (node, requests) = *rest.first()?;
+        let same = rest
+            .iter()
+            .take_while(|key| **key == (node, requests))
+            .count();
+        self.next += same;
+        Some(Group {
+            node: (node != NOWHERE).then_some(node),
+            // What a pod asks for is kept as long as the pod is.
+            requests: self.census.amounts.get(requests)?,
+            pods: u32::try_from(same).unwrap_or(u32::MAX),
+        })
     }
 }
 
@@ -389,9 +413,13 @@ mod tests {
     fn groups(census: &Census) -> Vec<(bool, u32)> {
         census
             .groups()
-            .iter()
             .map(|group| (group.node.is_some(), group.pods))
             .collect()
+    }
+
+    #[test]
+    fn a_pod_is_28_bytes() {
+        assert_eq!(std::mem::size_of::<(Uid, Pod)>(), 28);
     }
 
     #[test]

@@ -93,7 +93,9 @@ impl Collector {
             let now = clock::now();
             let mut report = self.rest(&standing.cluster, now);
             let ready = report::ready(&observation, decision, condition, now);
-            self.ready.send_replace(ready.status == "True");
+            let is_ready = ready.status == "True";
+            self.ready
+                .send_if_modified(|known| std::mem::replace(known, is_ready) != is_ready);
             report.ready = Some(ready);
             let full = written.is_none_or(|written| written.elapsed() >= REASSERT);
             match self.write(&standing.cluster, &report, full).await {

@@ -1,6 +1,6 @@
 //! Sums over the census: what the member has, what is taken, what is asked for, and how its nodes are filled.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use evenkeel_shared::{
     cluster::{AllocatableModeling, NodeSummary, ResourceList, ResourceModel, ResourceSummary},
@@ -27,22 +27,22 @@ pub fn resource_summary(census: &Census, models: &[ResourceModel]) -> ResourceSu
     for node in census.nodes() {
         add_times(&mut allocatable, node.allocatable, 1);
     }
-    let groups = census.groups();
     let mut allocated = ResourceList::new();
     let mut allocating = ResourceList::new();
-    for group in &groups {
-        let sum = if group.node.is_some() {
-            &mut allocated
+    let mut classes = Classes::new(census, models);
+    for group in census.groups() {
+        if let Some(node) = group.node {
+            add_group(&mut allocated, &group);
+            classes.take(node, &group);
         } else {
-            &mut allocating
-        };
-        add_group(sum, group);
+            add_group(&mut allocating, &group);
+        }
     }
     ResourceSummary {
         allocatable,
         allocating,
         allocated,
-        allocatable_modelings: modelings(census, &groups, models),
+        allocatable_modelings: classes.counted(),
     }
 }
 
@@ -64,36 +64,75 @@ fn add_group(sum: &mut ResourceList, group: &Group<'_>) {
 }
 
 /// Every class with its number of nodes. A node without room for a pod is in none; the others are looked at whatever
-/// it is like.
-fn modelings(
-    census: &Census,
-    groups: &[Group<'_>],
-    models: &[ResourceModel],
-) -> Vec<AllocatableModeling> {
-    if models.is_empty() {
-        return Vec::new();
-    }
-    let mut used: HashMap<u32, ResourceList> = HashMap::with_capacity(census.node_count());
-    for group in groups {
-        if let Some(node) = group.node {
-            add_group(used.entry(node).or_default(), group);
+/// it is like. Groups come in the order of their nodes, so one node is filled at a time.
+struct Classes<'a> {
+    census: &'a Census,
+    models: &'a [ResourceModel],
+    classes: Vec<AllocatableModeling>,
+    filled: HashSet<u32>,
+    filling: Option<(u32, ResourceList)>,
+}
+
+impl<'a> Classes<'a> {
+    fn new(census: &'a Census, models: &'a [ResourceModel]) -> Self {
+        Self {
+            census,
+            models,
+            classes: models
+                .iter()
+                .map(|model| AllocatableModeling {
+                    grade: model.grade,
+                    count: 0,
+                })
+                .collect(),
+            filled: HashSet::new(),
+            filling: None,
         }
     }
-    let mut classes: Vec<_> = models
-        .iter()
-        .map(|model| AllocatableModeling {
-            grade: model.grade,
-            count: 0,
-        })
-        .collect();
-    let nothing = ResourceList::new();
-    for node in census.nodes() {
-        let used = used.get(&node.id).unwrap_or(&nothing);
-        if let Some(class) = class_of(node.allocatable, used, models) {
-            classes[class].count += 1;
+
+    fn take(&mut self, node: u32, group: &Group<'_>) {
+        if self.models.is_empty() {
+            return;
+        }
+        if self
+            .filling
+            .as_ref()
+            .is_none_or(|(other, _)| *other != node)
+        {
+            self.close();
+        }
+        let (_, used) = self
+            .filling
+            .get_or_insert_with(|| (node, ResourceList::new()));
+        add_group(used, group);
+    }
+
+    /// The node that was being filled has no more pods.
+    fn close(&mut self) {
+        if let Some((node, used)) = self.filling.take()
+            && let Some(node) = self.census.node(node)
+        {
+            self.filled.insert(node.id);
+            self.count(node.allocatable, &used);
         }
     }
-    classes
+
+    fn count(&mut self, allocatable: &Amounts, used: &ResourceList) {
+        if let Some(class) = class_of(allocatable, used, self.models) {
+            self.classes[class].count += 1;
+        }
+    }
+
+    fn counted(mut self) -> Vec<AllocatableModeling> {
+        self.close();
+        let nothing = ResourceList::new();
+        for node in self.census.nodes() {
+            if !self.filled.contains(&node.id) {
+                self.count(node.allocatable, &nothing);
+            }
+        }
+        self.classes
+    }
 }
 
 /// The last class whose lower bounds the node's free resources reach, resource by resource; the lowest of them
