@@ -60,7 +60,14 @@ fn main() -> Result<(), serde_json::Error> {
     }
     let loaded = started.elapsed();
     let after = resident();
+    let models = serde_json::from_value::<Vec<ResourceModel>>(json!([
+        {"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": "32"}, {"name": "memory", "min": "0", "max": "128Gi"}]},
+        {"grade": 1, "ranges": [{"name": "cpu", "min": "32", "max": "1k"}, {"name": "memory", "min": "128Gi", "max": "1Ti"}]},
+    ]))?;
+    let started = Instant::now();
     let nodes = node_summary(&census);
+    let resources = resource_summary(&census, &models);
+    let summed = started.elapsed();
     println!(
         "{NODES} nodes, {PODS} pods: {} kB more than the {before} kB before",
         after - before

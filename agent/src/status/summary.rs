@@ -68,7 +68,7 @@ fn add_group(sum: &mut ResourceList, group: &Group<'_>) {
 struct Classes<'a> {
     census: &'a Census,
     models: &'a [ResourceModel],
-    classes: Vec<AllocatableModeling>,
+    counts: Vec<AllocatableModeling>,
     filled: HashSet<u32>,
     filling: Option<(u32, ResourceList)>,
 }
@@ -78,7 +78,7 @@ impl<'a> Classes<'a> {
         Self {
             census,
             models,
-            classes: models
+            counts: models
                 .iter()
                 .map(|model| AllocatableModeling {
                     grade: model.grade,
@@ -119,7 +119,7 @@ impl<'a> Classes<'a> {
 
     fn count(&mut self, allocatable: &Amounts, used: &ResourceList) {
         if let Some(class) = class_of(allocatable, used, self.models) {
-            self.classes[class].count += 1;
+            self.counts[class].count += 1;
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a> Classes<'a> {
                 self.count(node.allocatable, &nothing);
             }
         }
-        self.classes
+        self.counts
     }
 }
 
