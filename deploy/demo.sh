@@ -135,6 +135,7 @@ ready() { [ -s "$data_dir/admin.kubeconfig" ] && [ "$(hub get --raw /readyz)" = 
 await 60 "the control plane is ready" ready
 
 clusters=()
+declare -A places=()
 if [ -n "$kubeconfig" ]; then
     for context in "${contexts[@]}"; do
         # A cluster's name is one lower-case label.
@@ -149,6 +150,7 @@ else
         name=${place%%:*}
         start "member-$name" "$bin/member-sim" --name "$name" --regions "${place##*:}" --nodes 6 --kubeconfig "$work/$name.kubeconfig"
         clusters+=("$name")
+        places[$name]="--cluster-provider=simulated --cluster-region=${place##*:} --cluster-zones=${place##*:}a"
     done
 fi
 for name in "${clusters[@]}"; do
@@ -158,7 +160,7 @@ done
 declare -A joins=()
 start_agent() {
     local words
-    read -r -a words <<<"${joins[$1]}"
+    read -r -a words <<<"${joins[$1]} ${places[$1]:-}"
     start "agent-$1" "$bin/evenkeel-agent" "${words[@]}" --kubeconfig "$work/$1.kubeconfig" --identity-dir "$work/identity-$1" \
         --health-bind "127.0.0.1:$(free_port)" "${agent_timings[@]}"
 }
@@ -177,8 +179,26 @@ show hub get clusters -o wide
 
 say "A Deployment, and a policy that sends it to ${#clusters[@]} clusters"
 hub create namespace shop
-hub create deployment web -n shop --image="$image" --replicas=2
-hub apply --validate=false -f - <<POLICY
+# Clients validate against OpenAPI, which is not served yet: the server validates.
+hub apply --validate=false -f - <<MANIFESTS
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels: {app: web}
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+      - name: web
+        image: $image
+---
 apiVersion: policy.karmada.io/v1alpha1
 kind: PropagationPolicy
 metadata:
@@ -192,7 +212,7 @@ spec:
   placement:
     clusterAffinity:
       clusterNames: [$(IFS=,; printf '%s' "${clusters[*]}")]
-POLICY
+MANIFESTS
 for name in "${clusters[@]}"; do
     await 60 "web runs in $name" in_member "$name"
 done
