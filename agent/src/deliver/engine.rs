@@ -511,8 +511,9 @@ impl State {
                     || entry.work.metadata.deletion_timestamp != work.metadata.deletion_timestamp
                 {
                     entry.backoff.reset();
-                } else if entry.due.is_some() {
-                    // Only its status or labels changed: the retry comes in its time.
+                } else if entry.due.is_some() || entry.running {
+                    // Only its status or labels changed, most often by the pass that is under way: a retry comes in
+                    // its time, and what a pass sees to does not depend on either.
                     entry.work = Arc::new(work);
                     return;
                 }
