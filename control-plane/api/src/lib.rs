@@ -7,7 +7,6 @@
 //! - [`kind`]: the table of kinds
 //! - [`object`]: objects as values: metadata, encoding, checks
 //! - [`request`]: paths, queries, bodies
-//! - [`protobuf`]: bodies in Kubernetes' protobuf encoding
 //! - [`show`]: how answers look
 //! - [`failure`]: the one place where errors become a `Status`
 //! - [`access`]: who asks (authentication) and whether they may (authorization)
