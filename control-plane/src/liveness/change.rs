@@ -82,11 +82,11 @@ impl Told {
         heard: Option<Timestamp>,
     ) -> Self {
         let detail = to.message.trim_end_matches('.');
-        let mut message = format!(
-            "Ready turned {} (was {}): {detail}",
-            to.status,
-            from.as_str()
-        );
+        let was = match from {
+            Ready::Never => String::new(),
+            from => format!(" (was {})", from.as_str()),
+        };
+        let mut message = format!("Ready turned {}{was}: {detail}", to.status);
         if let Some(heard) = heard.filter(|_| to.status != "Unknown") {
             let heard = condition::whole_second(heard);
             message = format!("{message}; last heard at {heard}");
