@@ -145,8 +145,8 @@ async fn run(flags: &Flags, agents: usize) -> Report {
     tokio::time::sleep_until(start + flags.ramp + flags.interval * 2).await;
 
     let measured = clock::now();
-    let before = control_plane.metric(metrics::FSYNCS).await;
-    let (gauge, own) = (
+    let mut before = control_plane.metric(metrics::FSYNCS).await;
+    let (mut gauge, own) = (
         Gauge::start(control_plane.process().pid()),
         Gauge::start(std::process::id()),
     );
@@ -155,6 +155,9 @@ async fn run(flags: &Flags, agents: usize) -> Report {
     if let Some(after) = flags.restart {
         tokio::time::sleep(after).await;
         control_plane.start_again().await;
+        // Another process: its cost counts from its start.
+        before = 0.0;
+        gauge = Gauge::start(control_plane.process().pid());
     }
     tokio::time::sleep_until(end).await;
     let (cost, generator) = (gauge.read(), own.read());

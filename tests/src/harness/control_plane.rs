@@ -212,7 +212,7 @@ impl ControlPlane {
             address: self.address,
             tls: Arc::new(tls),
             bearer: None,
-            deadline: Duration::from_secs(10),
+            deadline: Duration::from_secs(20),
         }
     }
 
