@@ -13,7 +13,7 @@ fn text(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_breaks_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {

@@ -9,10 +9,11 @@ use super::{
 
 /// A running agent.
 pub struct Agent {
+    // Ends before its folder goes: its log is shown when a test fails.
+    process: Process,
     pub cluster: String,
     pub folder: Folder,
     pub health: u16,
-    process: Process,
     flags: Vec<String>,
 }
 

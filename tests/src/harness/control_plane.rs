@@ -86,10 +86,11 @@ fn flags(durations: &[(&str, Duration)]) -> Vec<String> {
 
 /// A running control plane.
 pub struct ControlPlane {
+    // Ends before its folder goes: its log is shown when a test fails.
+    process: Process,
     pub folder: Folder,
     pub address: SocketAddr,
     pub timings: Timings,
-    process: Process,
     extra: Vec<String>,
 }
 

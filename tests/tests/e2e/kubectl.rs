@@ -406,7 +406,7 @@ async fn objects_are_created_applied_patched_scaled_and_deleted() {
         kubectl
             .fails(&["-n", "work", "create", "configmap", "settings"])
             .await
-            .contains("(AlreadyExists)")
+            .contains("already exists")
     );
     kubectl
         .ok(&[
