@@ -126,15 +126,18 @@ async fn a_member_is_what_kubectl_expects_of_a_cluster() {
             "{zone} in {nodes}"
         );
     }
-    kubectl
-        .ok(&[
-            "create",
-            "deployment",
-            "web",
-            "--image=example/web:1",
-            "--replicas=2",
-        ])
-        .await;
+    let template = |restart: &str| {
+        json!({
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"restartPolicy": restart, "containers": [{"name": "main", "image": "example/web:1"}]},
+        })
+    };
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template("Always")},
+    });
+    let create = ["create", "--validate=false", "-f", "-"];
+    kubectl.ok_with(&create, &deployment.to_string()).await;
     let rolled = kubectl
         .ok(&["rollout", "status", "deployment", "web", "--timeout=30s"])
         .await;
@@ -147,9 +150,10 @@ async fn a_member_is_what_kubectl_expects_of_a_cluster() {
                 .all(|line| line.contains("1/1") && line.contains("Running")),
         "{table}"
     );
-    kubectl
-        .ok(&["create", "job", "once", "--image=example/job:1"])
-        .await;
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": template("Never")},
+    });
+    kubectl.ok_with(&create, &job.to_string()).await;
     kubectl
         .ok(&[
             "wait",

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use k8s_pb::{
     api::{
-        authorization::v1 as authorization, certificates::v1 as certificates,
-        coordination::v1 as coordination, core::v1 as core, rbac::v1 as rbac,
+        authentication::v1 as authentication, authorization::v1 as authorization,
+        certificates::v1 as certificates, coordination::v1 as coordination, core::v1 as core,
+        rbac::v1 as rbac,
     },
     apimachinery::pkg::apis::meta::v1 as meta,
 };
@@ -65,6 +66,9 @@ pub fn decoder(api_version: &str, kind: &str) -> Option<ProtobufDecoder> {
                 raw,
             )
         },
+        (AUTHENTICATION, "SelfSubjectReview") => |raw| {
+            decode::<authentication::SelfSubjectReview>(AUTHENTICATION, "SelfSubjectReview", raw)
+        },
         _ => return None,
     })
 }
@@ -72,6 +76,7 @@ pub fn decoder(api_version: &str, kind: &str) -> Option<ProtobufDecoder> {
 const COORDINATION: &str = "coordination.k8s.io/v1";
 const CERTIFICATES: &str = "certificates.k8s.io/v1";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
+const AUTHENTICATION: &str = "authentication.k8s.io/v1";
 const AUTHORIZATION: &str = "authorization.k8s.io/v1";
 
 fn decode<T: Message + Default + Json>(
@@ -312,6 +317,10 @@ message!(authorization::LabelSelectorAttributes {
 message!(authorization::NonResourceAttributes {
     path: "path",
     verb: "verb"
+});
+// The server alone fills in its status.
+message!(authentication::SelfSubjectReview {
+    metadata: "metadata"
 });
 message!(authorization::SelfSubjectRulesReview {
     metadata: "metadata",

@@ -62,7 +62,11 @@ pub fn parse(path: &str) -> Option<Route> {
     if rest.is_empty() {
         return Some(Route::GroupVersion { group, version });
     }
-    Some(Route::Resource(resource(group, version, rest)))
+    // `/apis//v1/pods` is not another name of `/api/v1/pods`.
+    let nameless = version.is_empty() || (group.is_empty() && trimmed.starts_with("apis"));
+    let mut path = resource(group, version, rest);
+    path.malformed |= nameless;
+    Some(Route::Resource(path))
 }
 
 fn resource(group: String, version: String, rest: Vec<String>) -> ResourcePath {
