@@ -80,7 +80,14 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-show() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
+# show COMMAND…: runs it and says what a person would have typed.
+show() {
+    local typed="$*"
+    typed=${typed/#hub /kubectl }
+    typed=${typed/#member /kubectl --context }
+    printf '\033[2m$ %s\033[0m\n' "$typed"
+    "$@"
+}
 fail() { printf 'demo.sh: %s\n' "$*" >&2; exit 1; }
 
 # start NAME COMMAND…: in the background, with a log of its own.
@@ -115,6 +122,7 @@ free_port() {
 
 hub() { kubectl --kubeconfig "$data_dir/admin.kubeconfig" --cache-dir "$work/cache" "$@"; }
 member() { local name=$1; shift; kubectl --kubeconfig "$work/$name.kubeconfig" --cache-dir "$work/cache" "$@"; }
+reported() { [ -n "$(hub get cluster "$1" -o "jsonpath={.status.kubernetesVersion}")" ]; }
 condition() { [ "$(hub get cluster "$1" -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}")" = "$2" ]; }
 in_member() { [ "$(member "$1" get deployment web -n shop -o "jsonpath={.status.readyReplicas}")" = 2 ]; }
 aggregated() { [ "$(hub get resourcebinding web-deployment -n shop -o "jsonpath={.status.aggregatedStatus[?(@.applied==true)].clusterName}" | wc -w)" = "$1" ]; }
@@ -174,6 +182,7 @@ for name in "${clusters[@]}"; do
 done
 for name in "${clusters[@]}"; do
     await 60 "$name turns Ready" condition "$name" True
+    await 30 "$name reports its version" reported "$name"
 done
 show hub get clusters -o wide
 

@@ -46,6 +46,7 @@ pub fn run(pod: &Value, address: &str, completes: bool, now: Timestamp) -> Value
         }
         condition
     };
+    let own = pod_address(super::name(pod));
     json!({
         "phase": phase,
         "conditions": [
@@ -55,9 +56,18 @@ pub fn run(pod: &Value, address: &str, completes: bool, now: Timestamp) -> Value
             condition("ContainersReady", ready, reason),
             condition("PodScheduled", "True", None),
         ],
-        "hostIP": address, "hostIPs": [{"ip": address}], "startTime": now,
+        "hostIP": address, "hostIPs": [{"ip": address}], "podIP": own, "podIPs": [{"ip": own}], "startTime": now,
         "containerStatuses": statuses, "qosClass": text(pod, "/status/qosClass").unwrap_or("BestEffort"),
     })
+}
+
+/// An address in the pods' network, the same for the same name.
+fn pod_address(name: &str) -> String {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let [_, b, c, d] = hash.to_be_bytes();
+    format!("10.{}.{c}.{d}", 128 + b % 64)
 }
 
 /// Whether a pod may run on a node with these labels.
