@@ -12,7 +12,18 @@ export RUST_BACKTRACE=1
 stages=()
 times=()
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+
+finish() {
+    local code=$?
+    rm -rf "$work"
+    printf '\n'
+    for index in "${!stages[@]}"; do
+        printf '%-10s %5d s\n' "${stages[$index]}" "${times[$index]}"
+    done
+    [ "$code" = 0 ] || printf '%-10s FAILED\n' "${current:-start}"
+    printf '%-10s %5d s\n' total "$SECONDS"
+}
+trap finish EXIT
 
 say() { printf '\n==> %s\n' "$*"; }
 loud() { printf '\n!!! %s\n' "$*" >&2; }
@@ -121,6 +132,7 @@ demo() {
 stage() {
     local name=$1 start=$SECONDS
     shift
+    current=$name
     say "$name"
     "$@"
     stages+=("$name")
@@ -139,9 +151,3 @@ for name in "${@:-${all[@]}}"; do
             ;;
     esac
 done
-
-say "done"
-for index in "${!stages[@]}"; do
-    printf '%-10s %5d s\n' "${stages[$index]}" "${times[$index]}"
-done
-printf '%-10s %5d s\n' total "$SECONDS"

@@ -110,10 +110,10 @@ impl ControlPlane {
             .collect::<Vec<_>>();
         let process = spawn(folder.path(), address, &extra);
         let mut this = Self {
+            process,
             folder,
             address,
             timings,
-            process,
             extra,
         };
         this.ready().await;
