@@ -3,6 +3,7 @@
 //! With `EVENKEEL_TEST_KUBECONFIG` the tests that do not break the member run against that real cluster.
 
 mod certificates;
+mod conformance;
 mod crash;
 mod isolation;
 mod join;
