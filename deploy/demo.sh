@@ -125,6 +125,7 @@ member() { local name=$1; shift; kubectl --kubeconfig "$work/$name.kubeconfig" -
 reported() { [ -n "$(hub get cluster "$1" -o "jsonpath={.status.kubernetesVersion}")" ]; }
 condition() { [ "$(hub get cluster "$1" -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}")" = "$2" ]; }
 in_member() { [ "$(member "$1" get deployment web -n shop -o "jsonpath={.status.readyReplicas}")" = 2 ]; }
+told() { hub get events -A --field-selector "involvedObject.kind=Cluster,involvedObject.name=$1,reason=$2" -o name | grep -q .; }
 aggregated() { [ "$(hub get resourcebinding web-deployment -n shop -o "jsonpath={.status.aggregatedStatus[?(@.applied==true)].clusterName}" | wc -w)" = "$1" ]; }
 
 say "Building ($profile)"
@@ -242,8 +243,10 @@ wait "${pids[agent-$last]}" 2>/dev/null || true
 unset "pids[agent-$last]"
 stopped=$SECONDS
 await 40 "$last turns Unknown" condition "$last" Unknown
+stopped=$((SECONDS - stopped))
+await 10 "the event of it" told "$last" ClusterStatusUnknown
 show hub get clusters
-echo "Unknown $((SECONDS - stopped)) s after the agent was stopped (by default it would be 40 to 50 s)."
+echo "Unknown $stopped s after the agent was stopped (by default it would be 40 to 50 s)."
 show hub get events -A --field-selector "involvedObject.kind=Cluster,involvedObject.name=$last"
 
 say "Starting it again"
