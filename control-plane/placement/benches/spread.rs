@@ -9,6 +9,7 @@ use evenkeel_placement::spread::{
     batch::{Request, place},
     defaults::{Applicable, Defaults, Owners},
     filter::{Filter, Verdict},
+    places::{Places, by_name},
     score::score,
 };
 use k8s_openapi::{
@@ -125,13 +126,14 @@ fn batches(c: &mut Criterion) {
         group.sample_size(10);
         let nodes = cells(clusters, zones);
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let order = by_name(&names);
         let capacity = vec![u64::MAX; nodes.len()];
         group.throughput(Throughput::Elements(replicas));
         for each in &MIXES {
             let axes = axes(&nodes, &mix(each));
             let request = Request {
                 axes: &axes,
-                names: &names,
+                order: &order,
                 capacity: &capacity,
                 replicas,
             };
@@ -147,5 +149,44 @@ fn batches(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, one_pod, batches);
+/// Everything that a workload costs, once the fleet is made ready.
+fn workloads(c: &mut Criterion) {
+    let mut group = c.benchmark_group("1000 workloads x 100 replicas over 1000 x 3 cells");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(100_000));
+    let nodes = cells(1000, 3);
+    let capacity = vec![u64::MAX; nodes.len()];
+    let mut places = Places::new(nodes);
+    let (labels, spec) = (labels(), PodSpec::default());
+    for each in &MIXES {
+        let constraints = mix(each);
+        group.bench_function(each.0, |b| {
+            b.iter(|| {
+                for _ in 0..1000 {
+                    let pod = Incoming {
+                        namespace: "default",
+                        labels: &labels,
+                        spec: &spec,
+                    };
+                    let applicable = Applicable::new(
+                        &constraints,
+                        &labels,
+                        &Defaults::default(),
+                        &Owners::default(),
+                    );
+                    let axes = places.axes(pod, applicable, &[]);
+                    let _ = black_box(place(Request {
+                        axes: &axes,
+                        order: places.order(),
+                        capacity: &capacity,
+                        replicas: 100,
+                    }));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, one_pod, batches, workloads);
 criterion_main!(benches);

@@ -87,6 +87,11 @@ impl NodeAffinity {
         }
     }
 
+    /// Whether it accepts every node.
+    pub fn is_empty(&self) -> bool {
+        self.selector.is_empty() && self.terms.is_none()
+    }
+
     /// Whether the node is one that the pod accepts.
     pub fn matches(&self, node: &Node) -> bool {
         self.selector.matches(&node.labels)

@@ -1,29 +1,27 @@
 //! One constraint laid over the nodes, in dense integers.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{
     Incoming, Node, PlacedPod,
-    affinity::{NodeAffinity, tolerates_all},
     constraint::Constraint,
     defaults::Applicable,
+    places::{Places, TopologyKey},
 };
 
 /// The label that stands for single nodes; it is scored by what the node itself holds.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// A domain of one axis: an index into [`Axis::values`].
+/// A domain of one axis: an index into [`TopologyKey::values`].
 pub type DomainId = u32;
 
-/// A constraint and what every node is to it. All vectors but `values` have one entry per node.
+/// A constraint and what every node is to it. All vectors have one entry per node.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// What it is made of.
     pub constraint: Constraint,
-    /// The values of the topology key, in order of first sight.
-    pub values: Vec<String>,
-    /// `None`: the node lacks the key.
-    pub domain: Vec<Option<DomainId>>,
+    /// The domains of its topology key.
+    pub key: Arc<TopologyKey>,
     /// Whether the node takes part: it is not left out by an inclusion policy.
     pub takes_part: Vec<bool>,
     /// Pods on the node that the constraint counts.
@@ -38,6 +36,16 @@ impl Axis {
     /// Whether every node is a domain of its own when it is scored.
     pub fn is_hostname(&self) -> bool {
         self.constraint.topology_key == HOSTNAME
+    }
+
+    /// By node: its domain, `None` where it lacks the key.
+    pub fn domains(&self) -> &[Option<DomainId>] {
+        &self.key.domain
+    }
+
+    /// The values that the domains stand for.
+    pub fn values(&self) -> &[String] {
+        &self.key.values
     }
 }
 
@@ -54,82 +62,49 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// Lays the constraints of a pod over the nodes, with the placed pods counted in.
+    /// Lays the constraints of a pod over nodes that are used once; see [`Places::axes`] for more than one pod.
     pub fn new(
         pod: Incoming<'_>,
         applicable: Applicable,
         nodes: &[Node],
         placed: &[PlacedPod],
     ) -> Self {
-        let affinity = NodeAffinity::new(pod.spec);
-        let tolerations = pod.spec.tolerations.as_deref().unwrap_or_default();
-        let inclusion = Inclusion {
-            accepted: nodes.iter().map(|node| affinity.matches(node)).collect(),
-            tolerated: nodes
-                .iter()
-                .map(|node| tolerates_all(&node.taints, tolerations))
-                .collect(),
-        };
-        let countable: Vec<_> = placed
-            .iter()
-            .filter(|placed| !placed.terminating && placed.namespace == pod.namespace)
-            .collect();
-        let (hard, soft) = applicable
-            .constraints
-            .into_iter()
-            .map(|constraint| lay(constraint, pod, nodes, &countable, &inclusion))
-            .partition(|axis| axis.constraint.hard);
-        Self {
-            hard,
-            soft,
-            need_all_keys: applicable.need_all_keys,
-        }
+        Places::new(nodes.to_vec()).axes(pod, applicable, placed)
+    }
+
+    /// All axes, hard ones first: the order in which batches and explanations have them.
+    pub fn all(&self) -> impl Iterator<Item = &Axis> {
+        self.hard.iter().chain(&self.soft)
     }
 }
 
-struct Inclusion {
-    accepted: Vec<bool>,
-    tolerated: Vec<bool>,
-}
-
-fn lay(
+/// Lays one constraint over the places. `accepted` and `tolerated` say by place whether the pod would be there at all.
+pub(super) fn lay(
     constraint: Constraint,
+    key: Arc<TopologyKey>,
     pod: Incoming<'_>,
-    nodes: &[Node],
     countable: &[&PlacedPod],
-    inclusion: &Inclusion,
+    (accepted, tolerated): (&[bool], &[bool]),
 ) -> Axis {
-    let mut values = Vec::new();
-    let mut ids = HashMap::<&str, DomainId>::new();
-    let domain = nodes
+    let takes_part = accepted
         .iter()
-        .map(|node| {
-            let value = node.labels.get(&constraint.topology_key)?;
-            Some(*ids.entry(value).or_insert_with(|| {
-                values.push(value.clone());
-                DomainId::try_from(values.len() - 1).unwrap_or(DomainId::MAX)
-            }))
+        .zip(tolerated)
+        .map(|(accepted, tolerated)| {
+            (!constraint.honor_affinity || *accepted) && (!constraint.honor_taints || *tolerated)
         })
         .collect();
-    let takes_part = (0..nodes.len())
-        .map(|node| {
-            (!constraint.honor_affinity || inclusion.accepted[node])
-                && (!constraint.honor_taints || inclusion.tolerated[node])
-        })
-        .collect();
-    let mut pods = vec![0; nodes.len()];
+    let mut pods = vec![0; key.domain.len()];
     for placed in countable {
         if constraint.counted.counts(&placed.labels) {
             pods[placed.node] += 1;
         }
     }
     Axis {
-        values,
-        domain,
         takes_part,
         pods,
         own: i64::from(constraint.counted.matches_self(pod.labels)),
         counts_copies: constraint.counted.counts(pod.labels),
+        key,
         constraint,
     }
 }

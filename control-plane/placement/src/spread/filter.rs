@@ -38,14 +38,19 @@ pub struct DomainCounts {
 }
 
 impl DomainCounts {
-    fn new(axis: &Axis, eligible: &[bool]) -> Self {
-        let mut counts = vec![None; axis.values.len()];
-        for (node, domain) in axis.domain.iter().enumerate() {
+    fn new(axis: &Axis, eligible: &[bool], beside: &[u64]) -> Self {
+        let mut counts = vec![None; axis.key.values.len()];
+        for (node, domain) in axis.key.domain.iter().enumerate() {
             if let Some(domain) = domain
                 && eligible[node]
                 && axis.takes_part[node]
             {
-                *counts[*domain as usize].get_or_insert(0) += i64::from(axis.pods[node]);
+                let copies = beside
+                    .get(node)
+                    .filter(|_| axis.counts_copies)
+                    .map_or(0, |&copies| i64::try_from(copies).unwrap_or(i64::MAX));
+                let count = counts[*domain as usize].get_or_insert(0_i64);
+                *count = count.saturating_add(copies.saturating_add(i64::from(axis.pods[node])));
             }
         }
         let domains = counts.iter().flatten().count();
@@ -80,15 +85,20 @@ pub struct Filter<'a> {
 impl<'a> Filter<'a> {
     /// Counts the pods of each domain.
     pub fn new(axes: &'a Axes) -> Self {
+        Self::beside(axes, &[])
+    }
+
+    /// The same with copies of the pod, by node, that the axes do not count.
+    pub fn beside(axes: &'a Axes, copies: &[u64]) -> Self {
         let axes = axes.hard.as_slice();
-        let nodes = axes.first().map_or(0, |axis| axis.domain.len());
+        let nodes = axes.first().map_or(0, |axis| axis.key.domain.len());
         // A node that lacks one of the keys counts for none of the constraints.
         let eligible: Vec<bool> = (0..nodes)
-            .map(|node| axes.iter().all(|axis| axis.domain[node].is_some()))
+            .map(|node| axes.iter().all(|axis| axis.key.domain[node].is_some()))
             .collect();
         let tables: Vec<_> = axes
             .iter()
-            .map(|axis| DomainCounts::new(axis, &eligible))
+            .map(|axis| DomainCounts::new(axis, &eligible, copies))
             .collect();
         let minima = tables
             .iter()
@@ -110,7 +120,7 @@ impl<'a> Filter<'a> {
     /// The first constraint that fails decides.
     pub fn verdict(&self, node: usize) -> Verdict {
         for (index, axis) in self.axes.iter().enumerate() {
-            let Some(domain) = axis.domain[node] else {
+            let Some(domain) = axis.key.domain[node] else {
                 return Verdict::UnschedulableAndUnresolvable { axis: index };
             };
             let count = self.tables[index].count(domain);
@@ -126,5 +136,26 @@ impl<'a> Filter<'a> {
             }
         }
         Verdict::Success
+    }
+
+    /// What skew is measured from, of one hard constraint.
+    pub fn minimum(&self, axis: usize) -> i64 {
+        self.minima[axis]
+    }
+
+    /// The domains of one hard constraint.
+    pub fn table(&self, axis: usize) -> &DomainCounts {
+        &self.tables[axis]
+    }
+
+    /// The first constraint, if any, that would not have admitted the last copy of the pod on the node.
+    pub fn broken(&self, node: usize) -> Option<usize> {
+        self.axes.iter().enumerate().position(|(index, axis)| {
+            axis.key.domain[node].is_none_or(|domain| {
+                let counted = axis.counts_copies && axis.takes_part[node];
+                let before = self.tables[index].count(domain) - i64::from(counted);
+                before + axis.own - self.minima[index] > axis.constraint.max_skew
+            })
+        })
     }
 }

@@ -8,6 +8,7 @@
 //! - [`affinity`]: node selectors, required node affinity, taints
 //! - [`constraint`]: constraints as they apply to one pod
 //! - [`defaults`]: the constraints of a pod that has none
+//! - [`places`]: the places of a fleet, made ready once for many workloads
 //! - [`axis`]: one constraint laid over the nodes, in dense integers
 //! - [`filter`]: where a pod may go
 //! - [`score`]: where it goes best
@@ -19,8 +20,8 @@ pub mod axis;
 pub mod batch;
 pub mod constraint;
 pub mod defaults;
-mod dimension;
 pub mod filter;
+pub mod places;
 pub mod requirement;
 pub mod score;
 pub mod validate;

@@ -42,7 +42,7 @@ pub fn score(axes: &Axes, feasible: &[usize]) -> Option<Vec<Score>> {
     if axes.soft.is_empty() {
         return None;
     }
-    let has_all_keys = |node: usize| axes.soft.iter().all(|axis| axis.domain[node].is_some());
+    let has_all_keys = |node: usize| axes.soft.iter().all(|axis| axis.key.domain[node].is_some());
     let scored = |node: usize| !axes.need_all_keys || has_all_keys(node);
     let listed: Vec<usize> = feasible
         .iter()
@@ -97,11 +97,11 @@ impl<'a> Terms<'a> {
             };
         }
         let bucket = |node: usize| bucket_of(axis, node);
-        let mut buckets: Vec<Option<i64>> = vec![None; axis.values.len() + 1];
+        let mut buckets: Vec<Option<i64>> = vec![None; axis.key.values.len() + 1];
         for &node in listed {
             buckets[bucket(node)] = Some(0);
         }
-        for node in 0..axis.domain.len() {
+        for node in 0..axis.key.domain.len() {
             if scored(node)
                 && axis.takes_part[node]
                 && let Some(count) = &mut buckets[bucket(node)]
@@ -120,7 +120,7 @@ impl<'a> Terms<'a> {
 
     /// `None`: the node lacks the key, and the term is left out.
     fn of(&self, node: usize) -> Option<f64> {
-        self.axis.domain[node]?;
+        self.axis.key.domain[node]?;
         let count = if self.axis.is_hostname() {
             i64::from(self.axis.pods[node])
         } else {
@@ -132,8 +132,8 @@ impl<'a> Terms<'a> {
 
 /// Where the pods of a node are counted: under its domain, or, without the key, together with the empty value.
 fn bucket_of(axis: &Axis, node: usize) -> usize {
-    match axis.domain[node] {
-        Some(domain) if !axis.values[domain as usize].is_empty() => domain as usize,
-        _ => axis.values.len(),
+    match axis.key.domain[node] {
+        Some(domain) if !axis.key.values[domain as usize].is_empty() => domain as usize,
+        _ => axis.key.values.len(),
     }
 }

@@ -1,0 +1,4 @@
+//! Properties of the spread engine.
+
+mod instances;
+mod sequence;
