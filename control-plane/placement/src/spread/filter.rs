@@ -152,8 +152,8 @@ impl<'a> Filter<'a> {
     pub fn broken(&self, node: usize) -> Option<usize> {
         self.axes.iter().enumerate().position(|(index, axis)| {
             axis.key.domain[node].is_none_or(|domain| {
-                let counted = axis.counts_copies && axis.takes_part[node];
-                let before = self.tables[index].count(domain) - i64::from(counted);
+                // One that is not counted may have come before the last one that is.
+                let before = self.tables[index].count(domain) - i64::from(axis.counts_copies);
                 before + axis.own - self.minima[index] > axis.constraint.max_skew
             })
         })

@@ -13,15 +13,21 @@
 //! - [`filter`]: where a pod may go
 //! - [`score`]: where it goes best
 //! - [`batch`]: many replicas in one call
+//! - [`plan`]: from what is placed to what is to be placed
+//! - [`check`]: what holds of every plan
+//! - [`explain`]: a plan with the reasons, place by place and domain by domain
 //! - [`validate`]: which constraints are refused, and where the fault is
 
 pub mod affinity;
 pub mod axis;
 pub mod batch;
+pub mod check;
 pub mod constraint;
 pub mod defaults;
+pub mod explain;
 pub mod filter;
 pub mod places;
+pub mod plan;
 pub mod requirement;
 pub mod score;
 pub mod validate;

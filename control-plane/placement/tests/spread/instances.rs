@@ -166,3 +166,126 @@ pub fn fleet() -> impl Strategy<Value = Instance> {
         },
     )
 }
+
+/// One hard constraint over few places, most of them small.
+pub fn one_hard() -> impl Strategy<Value = Instance> {
+    small(true)
+}
+
+/// One soft constraint, likewise.
+pub fn one_soft() -> impl Strategy<Value = Instance> {
+    small(false)
+}
+
+/// A constraint over given domains, with nothing placed and counted.
+fn axis(key: &str, domain: Vec<Option<u32>>, max_skew: i64, hard: bool) -> Axis {
+    let places = domain.len();
+    let most = domain.iter().flatten().max().map_or(0, |most| most + 1);
+    Axis {
+        constraint: Constraint {
+            topology_key: key.to_owned(),
+            max_skew,
+            min_domains: 1,
+            hard,
+            counted: Counted::Nothing,
+            honor_affinity: true,
+            honor_taints: false,
+        },
+        key: Arc::new(TopologyKey {
+            values: (0..most).map(|value| format!("v{value}")).collect(),
+            domain,
+        }),
+        takes_part: vec![true; places],
+        pods: vec![0; places],
+        own: 1,
+        counts_copies: true,
+    }
+}
+
+/// One hard constraint over places in these zones.
+pub fn grid(zones: &[u32], max_skew: i64) -> Instance {
+    let domain = zones.iter().copied().map(Some).collect();
+    Instance {
+        axes: Axes {
+            hard: vec![axis("zone", domain, max_skew, true)],
+            soft: Vec::new(),
+            need_all_keys: true,
+        },
+        names: (0..zones.len()).map(|place| format!("n{place}")).collect(),
+        capacity: vec![u64::MAX; zones.len()],
+        replicas: 0,
+    }
+}
+
+/// Clusters with a cell in each zone. Constraints: by zone (0), by cluster (1), by both at once (2); skew; hard.
+pub fn cross(
+    clusters: u32,
+    zones: u32,
+    constraints: &[(u32, i64, bool)],
+    capacity: u64,
+) -> Instance {
+    let (hard, soft) = constraints
+        .iter()
+        .map(|&(kind, max_skew, hard)| {
+            let domain = |place: u32| match kind {
+                0 => place % zones,
+                1 => place / zones,
+                _ => place,
+            };
+            axis(
+                "key",
+                (0..clusters * zones)
+                    .map(|place| Some(domain(place)))
+                    .collect(),
+                max_skew,
+                hard,
+            )
+        })
+        .partition(|axis| axis.constraint.hard);
+    let places = (clusters * zones) as usize;
+    Instance {
+        axes: Axes {
+            hard,
+            soft,
+            need_all_keys: true,
+        },
+        names: (0..places).map(|place| format!("n{place:07}")).collect(),
+        capacity: vec![capacity; places],
+        replicas: 0,
+    }
+}
+
+fn small(hard: bool) -> impl Strategy<Value = Instance> {
+    (1..6usize, 1..4i64, 1..4i64, 0..9u64).prop_flat_map(
+        move |(places, max_skew, min_domains, replicas)| {
+            let domains = prop::collection::vec(0..3u32, places);
+            let pods = prop::collection::vec(prop_oneof![2 => Just(0u32), 1 => 0..4u32], places);
+            let capacity = prop::collection::vec(prop_oneof![3 => 0..4u64, 1 => Just(20)], places);
+            (domains, pods, capacity).prop_map(move |(domains, pods, capacity)| {
+                let mut axis = axis(
+                    "zone",
+                    domains.into_iter().map(Some).collect(),
+                    max_skew,
+                    hard,
+                );
+                axis.constraint.min_domains = if hard { min_domains } else { 1 };
+                axis.pods = pods;
+                let (hard, soft) = if hard {
+                    (vec![axis], Vec::new())
+                } else {
+                    (Vec::new(), vec![axis])
+                };
+                Instance {
+                    axes: Axes {
+                        hard,
+                        soft,
+                        need_all_keys: true,
+                    },
+                    names: (0..places).map(|place| format!("n{place}")).collect(),
+                    capacity,
+                    replicas,
+                }
+            })
+        },
+    )
+}

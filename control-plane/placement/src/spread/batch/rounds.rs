@@ -1,18 +1,21 @@
 //! Rounds of decisions that repeat.
 //!
-//! Since the checkpoint the live domains of a dimension have all moved by the same number, or, of a hard dimension, the
-//! ceiling has not changed and the domains that moved have passed throughout: each domain was judged the same all along. Then the decisions since the checkpoint follow once more, if
+//! The decisions since a checkpoint follow once more, if
 //!
 //! 1. no place was or will be filled on the way;
 //! 2. each was made by differences of counts (scores are rounded, so that is not certain);
-//! 3. the ceiling of each hard dimension moves along, as the live domains hold the minimum, and keep holding it; or it
-//!    stays, and all places stay below it. When replicas are taken off, the live domains hold the minimum throughout,
-//!    or stay above it.
+//! 3. the live domains of a soft dimension have all moved by the same number;
+//! 4. so have those of a hard dimension, and its ceiling with them; or at least every domain was judged the same all
+//!    along, and will be: see [`Rounds::uniform`] and [`Rounds::judged_alike`]. When replicas are taken off, the live
+//!    domains have all moved by the same number, and hold the minimum throughout, or stay above it.
 
 use super::{Direction, dimension::Dimension, engine::Batch};
 
 /// Longer rounds are not remembered.
 const LONGEST: usize = 1 << 22;
+
+/// Domains that may be looked at for each decision.
+const CREDIT: u64 = 4;
 
 pub(super) struct Rounds {
     /// Places and numbers of replicas since the checkpoint.
@@ -21,6 +24,8 @@ pub(super) struct Rounds {
     /// After so many decisions without a recurrence a new checkpoint is set.
     patience: usize,
     first_patience: usize,
+    /// Domains that may be looked at to see whether they were judged alike.
+    credit: u64,
     /// By dimension: ceiling and live minimum at the checkpoint.
     ceilings: Vec<Option<i64>>,
     minima: Vec<Option<i64>>,
@@ -35,6 +40,7 @@ impl Rounds {
             replicas: 0,
             patience: 4 * classes.max(1),
             first_patience: 4 * classes.max(1),
+            credit: 0,
             ceilings: Vec::new(),
             minima: Vec::new(),
             used: Vec::new(),
@@ -78,6 +84,7 @@ impl Rounds {
             return;
         }
         self.taken.push((place, replicas));
+        self.credit = self.credit.saturating_add(CREDIT);
         self.replicas += replicas;
     }
 
@@ -92,6 +99,16 @@ impl Rounds {
         if self.taken.is_empty() || left == 0 {
             return left;
         }
+        // What has not recurred may still do so; whether it matters is looked at now and then.
+        let moved = batch
+            .dims
+            .iter()
+            .filter(|dim| dim.recurrence.common().is_none());
+        let cost: u64 = moved.map(|dim| dim.domains() as u64).sum();
+        if cost > 0 && (direction == Direction::Remove || self.credit < cost) {
+            return left;
+        }
+        self.credit -= cost;
         let mut limit = u64::MAX;
         let mut uniform = true;
         for (dim, dimension) in batch.dims.iter().enumerate() {
@@ -100,9 +117,8 @@ impl Rounds {
                 Some(step) => self.uniform(dim, dimension, step, direction),
                 None => {
                     uniform = false;
-                    match self.slack(dim, dimension, direction) {
+                    match self.judged_alike(dim, dimension) {
                         Some(may) => may,
-                        // Not yet; it may still recur.
                         None => return left,
                     }
                 }
@@ -219,27 +235,59 @@ impl Rounds {
         }
     }
 
-    /// The same for a dimension whose domains have moved differently: `None` if it decided, or may have.
-    fn slack(&self, dim: usize, dimension: &Dimension, direction: Direction) -> Option<u64> {
-        let now = ceiling(dimension)?;
-        let worth = self.taken.len().saturating_mul(4) >= dimension.domains();
-        if direction == Direction::Remove || !worth || self.ceilings[dim] != Some(now) {
-            return None;
-        }
+    /// The same for a hard dimension whose domains have moved differently when replicas were added. `None`: some domain
+    /// was not judged the same throughout.
+    ///
+    /// Say that a domain moves by `step` in a round and the ceiling by `rise`. Counts and the ceiling never fall, so
+    /// what holds of the first and the last moment of a round holds in between. A domain is judged the same in each
+    /// round if `step` is `rise`; if its greatest count lies within the least ceiling; or if its least count lies
+    /// beyond the greatest ceiling. The ceiling rises by the same in each round if `rise` is 0, as then a domain that
+    /// does not move holds the minimum; or if domains that move by `rise` hold it throughout.
+    fn judged_alike(&self, dim: usize, dimension: &Dimension) -> Option<u64> {
+        let (first, last) = (self.ceilings[dim]?, ceiling(dimension)?);
+        let rise = last - first;
+        let rounds = |distance: i64, by: i64| u64::try_from(distance / by).unwrap_or(0);
+        let domains = || {
+            dimension.live_domains().map(|(domain, level)| {
+                let step = dimension.recurrence.of(domain);
+                (domain, level + dimension.base(), step)
+            })
+        };
         let mut limit = u64::MAX;
-        for (domain, level) in dimension.live_domains() {
-            let step = dimension.recurrence.of(domain);
-            if step == 0 {
-                continue;
-            }
-            let free = now - dimension.base() - level;
-            if free < 0 {
+        for (_, count, step) in domains().filter(|&(_, _, step)| step != rise) {
+            let before = count - step;
+            if count <= first {
+                if step > rise {
+                    limit = limit.min(rounds(first - count, step - rise));
+                }
+            } else if before > last {
+                if step < rise {
+                    limit = limit.min(rounds(before - last - 1, rise - step));
+                }
+            } else {
                 return None;
             }
-            limit = limit.min(u64::try_from(free / step).unwrap_or(0));
         }
-        // Soon it decides.
-        (limit > 0).then_some(limit)
+        if rise == 0 {
+            return Some(limit);
+        }
+        let table = || domains().filter(|&(domain, _, _)| dimension.is_in_table(domain));
+        let holds = table()
+            .filter(|&(_, _, step)| step == rise)
+            .map(|(_, count, _)| count)
+            .min()?;
+        let others = table()
+            .filter(|&(_, _, step)| step != rise)
+            .map(|(_, count, step)| (count - step, step));
+        for (before, step) in others.chain(dimension.settled_minimum().map(|least| (least, 0))) {
+            if before < holds {
+                return None;
+            }
+            if step < rise {
+                limit = limit.min(rounds(before - holds, rise - step));
+            }
+        }
+        Some(limit)
     }
 }
 
